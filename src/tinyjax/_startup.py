@@ -49,6 +49,9 @@ lazy.HOOKS.update(
     rule_state="tinyjax._extensions.state.rules",
     # a parameter of grad, vjp and checkpoint
     memory_budget="tinyjax._extensions.rematerialization.transformation",
+    # what maps over examples, and compiles programs, that decide by data
+    divergence="tinyjax.source.capture.groups",
+    guards="tinyjax.source.capture.guards",
     # a value of jit's control_flow, and another of its options
     source="tinyjax.source",
     pad_to="tinyjax._library.padding.function",

@@ -630,6 +630,47 @@ class CaptureError(TracerArrayConversionError):
     """
 
 
+class UndecidedError(ConcretizationError):
+    """A captured program decides by the value of a staged argument.
+
+    ``jit`` of a captured function stages it again, with the data of the call, where it has data.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import source
+        >>> clip = source.capture(lambda x: x if x < 1.0 else 1.0)
+        >>> tinyjax.jit(clip)(0.5), tinyjax.jit(clip)(2.0)
+        (Array(0.5, dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+        >>> try:
+        ...     tinyjax.make_jaxpr(clip)(0.5)
+        ... except tinyjax.errors.UndecidedError as error:
+        ...     print(error.message)
+    """
+
+
+class DivergenceError(ConcretizationError):
+    """Examples of a batch take different paths through a captured program.
+
+    ``vmap`` of a captured function maps over each group of examples of one path by itself.
+
+    Attributes:
+        trace: the trace of the batch.
+        rows: what each example decides.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import source
+        >>> clip = source.capture(lambda x: x if x < 1.0 else 1.0)
+        >>> tinyjax.vmap(clip)(jnp.array([0.5, 2.0]))
+        Array([0.5, 1. ], dtype=float32)
+    """
+
+    def __init__(self, message: str, trace: object = None, rows: object = None) -> None:
+        super().__init__(message)
+        self.trace: object = trace
+        self.rows: Any = rows
+
+
 class TracerBoolConversionError(ConcretizationError):
     """A traced value was to be a Python bool, as ``if`` and ``while`` ask for.
 

@@ -206,7 +206,12 @@ def _mapped(
                 where = av.where_of(mapped)
                 if where is not None:
                     over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
-            outs, sources = (batched or batch_flat)(flat, over, arrays, axes, fun)
+            try:
+                outs, sources = (batched or batch_flat)(flat, over, arrays, axes, fun)
+            except errors.DivergenceError as error:
+                outs, sources = lazy.hook("divergence").in_groups(
+                    error, flat, over, arrays, axes, fun
+                )
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)
         else:

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 import attrs
 
 from tinyjax import errors, tree
+from tinyjax._base import lazy
 from tinyjax._base.frames import describe_function, imitate, warn_user
 from tinyjax._base.pickling import PickledAsFunction
 from tinyjax.config import is_tracing_forbidden, settings
@@ -55,6 +56,8 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
     __name__: str
     __signature__: _SignatureOfFunction = _SignatureOfFunction()
     __wrapped__: Callable[P, R]
+    #: Programs that hold for some data, where the function decides by data.
+    _guarded: Any = None
 
     def __init__(self, parameters: signatures.Parameters) -> None:
         fun = parameters.fun
@@ -85,7 +88,15 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
-            entry = self._trace(signature)
+            if self._guarded is not None:
+                guarded: R = self._guarded.call(signature, args, kwargs)
+                return guarded
+            try:
+                entry = self._trace(signature)
+            except errors.UndecidedError:
+                self._guarded = lazy.hook("guards").GuardedPrograms(self)
+        if entry is None:
+            return self._call(args, kwargs)
         if entry.staged.hooks:
             return self._call_noted(signature, entry, arrays, objects)
         trace = tr.current_trace()

@@ -19,7 +19,7 @@ from tinyjax import numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import TinyjaxError
+from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capture import memory as mem, runs
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
@@ -985,7 +985,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         arrays = [to_array(x) if type(x) in (list, tuple) and is_traced(x) else x for x in args]
         if any(x is not y for x, y in zip(args, arrays, strict=True)) and func not in _SEQUENCES:
             result = apply_to_traced(func, arrays, kwargs)
-        elif isinstance(error, runs.DivergenceError) or not from_source:
+        elif isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
             raise
         else:
             result = from_source[0](func, args, kwargs)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.scipy
-from tinyjax.errors import TinyjaxError
+from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capture import arrays as arr, calls, runs
 
 _HOMES: Final = (
@@ -96,7 +96,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = ours(*passed, **options)
     except _REFUSED as error:
-        if isinstance(error, runs.DivergenceError):
+        if isinstance(error, (DivergenceError, UndecidedError)):
             raise
         return NotImplemented
     key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])
@@ -137,7 +137,7 @@ def _example(x: Any) -> Any:
         return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(x)(items)
     value = arr.unwrap(x)
     if isinstance(value, arr.Array):
-        known = runs.data(value)
+        known = runs.example(value)
         return _UNKNOWN if known is None else known[()]
     return value
 

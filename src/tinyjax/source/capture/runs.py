@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -13,7 +13,7 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import CaptureError, ConcretizationError
+from tinyjax.errors import CaptureError, ConcretizationError, DivergenceError, UndecidedError
 from tinyjax.source.capture.witness import WitnessTracer
 
 
@@ -26,10 +26,11 @@ class Run:
         has_text: whether a traced value has been written as text.
     """
 
-    refusals: list[CaptureError] = attrs.field(factory=list)
+    refusals: list[ConcretizationError] = attrs.field(factory=list)
     has_text: bool = False
 
 
+E = TypeVar("E", bound=ConcretizationError)
 current: Final[ContextVar[Run | None]] = ContextVar("run of a captured program", default=None)
 
 
@@ -38,18 +39,16 @@ def refusal(what: str, advice: str = "") -> CaptureError:
     error = CaptureError(
         f"{what} needs data, but its value is traced. "
         + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
-    ).at(_location())
+    ).at(frames.user_location())
+    return noted(error)
+
+
+def noted(error: E) -> E:
+    """Return an error that refuses the result of the run, though the program catch it."""
     run = current.get()
     if run is not None:
         run.refusals.append(error)
     return error
-
-
-def _location() -> frames.Location | None:
-    frame = frames.user_frame()
-    if frame is None:
-        return None
-    return frames.Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
 def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
@@ -65,7 +64,10 @@ def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
         return _common(value, purpose)
     parts = value.components()
     if not parts:
-        return value.concrete(purpose)
+        try:
+            return value.concrete(purpose)
+        except ConcretizationError as error:
+            raise noted(UndecidedError(error.message)) from error
     return decide(parts[0], purpose)
 
 
@@ -73,25 +75,13 @@ def _common(tracer: BatchTracer, purpose: str) -> HostArray:
     """Return what all examples of a batch decide."""
     rows = np.moveaxis(decide(tracer.val, purpose), tracer.axis, 0)
     if len(rows) and not all(np.array_equal(row, rows[0], equal_nan=True) for row in rows[1:]):
-        raise DivergenceError(tracer, rows)
-    return rows[0]
-
-
-class DivergenceError(ConcretizationError):
-    """Examples of a batch that take different paths through a captured program.
-
-    Attributes:
-        tracer: the batched value that they differ in.
-        rows: its data, an example a row.
-    """
-
-    def __init__(self, tracer: BatchTracer, rows: HostArray) -> None:
-        self.tracer = tracer
-        self.rows = rows
-        super().__init__(
+        raise DivergenceError(
             "examples of a batch take different paths through the program, which depends on their "
-            "values. Map over fewer examples, or write np.where in place of if."
+            "values. Map over fewer examples, or write np.where in place of if.",
+            tracer._trace,
+            rows,
         )
+    return rows[0]
 
 
 def data(value: Any) -> HostArray | None:
@@ -100,6 +90,23 @@ def data(value: Any) -> HostArray | None:
         if isinstance(value, WitnessTracer):
             return value.data
         if isinstance(value, BatchTracer) or not (parts := value.components()):
+            return None
+        value = parts[0]
+    return np.asarray(value)
+
+
+def example(value: Any) -> HostArray | None:
+    """Return the data of a value, or of the first example of a batch; None where it is staged."""
+    while isinstance(value, Tracer):
+        if isinstance(value, WitnessTracer):
+            return value.data
+        if isinstance(value, BatchTracer):
+            batch = example(value.val)
+            if batch is None or not batch.shape[value.axis]:
+                return None
+            return np.take(batch, 0, value.axis)
+        parts = value.components()
+        if not parts:
             return None
         value = parts[0]
     return np.asarray(value)

@@ -72,10 +72,10 @@ class WitnessTrace(Trace):
         self.guards: list[Guard] = []
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        staged = self._staged(args)
-        outs = self.parent.process(primitive, staged, params)
-        if not any(self._owns(arg) for arg in args):
-            return outs
+        if not any(self._owns(arg) for arg in args):  # constants
+            below = self.parent if any(isinstance(arg, Tracer) for arg in args) else self.evaluation
+            return below.process(primitive, args, params)
+        outs = self.parent.process(primitive, self._staged(args), params)
         with use_trace(self.evaluation):
             data = self.evaluation.process(primitive, self._data(args), params)
         return self._joined(outs, data)

@@ -1,0 +1,160 @@
+"""``jit`` of programs that decide by data: a program for each path, and guards that choose it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from tinyjax import lax, numpy as jnp, tree
+from tinyjax.core.jit.function import JitFunction
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import UndecidedError
+from tinyjax.source.capture import runs
+from tinyjax.source.capture.witness import Guard, WitnessTrace, WitnessTracer
+
+#: So many programs of one signature are compiled; then calls run without.
+MOST_PROGRAMS: Final = 32
+
+
+@attrs.define(eq=False)
+class Program:
+    """A compiled program of one path.
+
+    Attributes:
+        function: the compiled function of the arguments. It returns the results, and the number of
+            the first guard that differs.
+        guards: the decisions of the path.
+    """
+
+    function: Callable[..., tuple[Any, Array]]
+    guards: list[Guard] = attrs.field(factory=list)
+
+
+class GuardedPrograms:
+    """The programs of a jitted function that decides by data.
+
+    Args:
+        jitted: the function.
+    """
+
+    def __init__(self, jitted: JitFunction[..., Any]) -> None:
+        self._jitted = jitted
+        self._programs: dict[Any, list[Program]] = {}
+        self._misses: Counter[str] = Counter()
+
+    def call(self, signature: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the program whose guards hold, or stage another one."""
+        programs = self._programs.setdefault(signature, [])
+        for program in reversed(programs):
+            result, first = program.function(*args, **kwargs)
+            number = int(runs.decide(first))
+            if number == len(program.guards):
+                if program is not programs[-1]:
+                    programs.remove(program)
+                    programs.append(program)
+                return result
+            self._misses[program.guards[number].line] += 1
+        if len(programs) >= MOST_PROGRAMS:
+            return self._without_programs(args, kwargs)
+        program = self._stage(args, kwargs)
+        result, first = program.function(*args, **kwargs)
+        if int(runs.decide(first)) != len(program.guards):
+            raise UndecidedError(
+                "a captured program took another path when it was compiled than on the same data "
+                "before: it depends on something else, such as a counter or a random number."
+            )
+        programs.append(program)
+        return result
+
+    def _without_programs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function itself, and say which lines decide most often."""
+        lines = ", ".join(f"{line} ({count})" for line, count in self._misses.most_common(3))
+        warnings.warn(
+            f"{MOST_PROGRAMS} programs of {self._jitted} were compiled for as many paths, and this "
+            f"call takes another one: it runs without. These lines decide: {lines}.",
+            stacklevel=4,
+        )
+        return self._jitted._run(args, kwargs)
+
+    def _stage(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+        """Prepare a program for the path of the data of some arguments.
+
+        Raises:
+            UndecidedError: an argument has no data: it is staged.
+        """
+        fun = self._jitted._fun
+        data = [_data_of(leaf) for leaf in tree.leaves((args, kwargs))]
+        guards: list[Guard] = []
+
+        def staged(*args: Any, **kwargs: Any) -> tuple[Any, Array]:
+            trace = WitnessTrace(tr.current_trace(), tr.EVAL)
+            leaves, in_tree = tree.flatten((args, kwargs))
+            witnesses = [
+                WitnessTracer(trace, leaf, value) if isinstance(leaf, tr.Tracer) else leaf
+                for leaf, value in zip(leaves, data, strict=True)
+            ]
+            own_args, own_kwargs = tree.unflatten(in_tree, witnesses)
+            try:
+                with tr.Running(trace):
+                    result = fun(*own_args, **own_kwargs)
+            finally:
+                trace.live = False
+            guards[:] = trace.guards
+            return tree.map(_staged, result), _first_difference(guards)
+
+        parameters = attrs.evolve(self._jitted._parameters, fun=staged)
+        return Program(JitFunction(parameters), guards)
+
+
+def _data_of(leaf: Any) -> HostArray:
+    if not isinstance(leaf, (Array, np.ndarray, np.generic, int, float, complex)):
+        return np.empty(0)  # a static argument
+    data = runs.example(leaf)
+    if data is None:
+        raise UndecidedError(
+            "a captured program decides by the value of an argument, which is staged by a "
+            "transformation outside of jit. Apply jit outside of it."
+        )
+    return data
+
+
+def _staged(leaf: Any) -> Any:
+    return leaf.staged if type(leaf) is WitnessTracer else leaf
+
+
+def _first_difference(guards: Sequence[Guard]) -> Array:
+    """Return the number of the first guard that differs; that of guards if none does."""
+    if not guards:
+        return jnp.asarray(0)
+    scalars: dict[Any, list[int]] = {}
+    for i, guard in enumerate(guards):
+        if not guard.data.ndim:
+            scalars.setdefault(guard.data.dtype, []).append(i)
+    holds: list[Array] = []
+    order: list[int] = []
+    for numbers in scalars.values():
+        values = jnp.stack([jnp.asarray(guards[i].staged) for i in numbers])
+        holds.append(_equal(values, np.stack([guards[i].data for i in numbers])))
+        order += numbers
+    for i, guard in enumerate(guards):
+        if guard.data.ndim:
+            holds.append(jnp.all(_equal(jnp.asarray(guard.staged), guard.data)).reshape(1))
+            order.append(i)
+    flags = jnp.concatenate(holds)
+    return jnp.min(jnp.where(flags, len(guards), jnp.asarray(np.array(order, np.int32))))
+
+
+def _equal(value: Array, data: HostArray) -> Array:
+    value = lax.stop_gradient(value)
+    constant = jnp.asarray(data.astype(value.dtype))
+    same = value == constant
+    if data.dtype.kind in "fc" and np.isnan(data).any():
+        same = same | ((value != value) & (constant != constant))  # noqa: PLR0124 (NaN)
+    return same
