@@ -136,8 +136,8 @@ class Captured:
         value = self._captured_value
         if run is not None and isinstance(value, Array):
             run.has_text = True
-        known = runs.data(value)
-        return self._captured_data("text") if known is None else known
+        known = runs.example(value)
+        return runs.decide(value, "text") if known is None else known
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise runs.refusal("pickle")

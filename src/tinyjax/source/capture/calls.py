@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import (
     BuiltinFunctionType,
+    CellType,
     FunctionType,
     MethodDescriptorType,
     MethodType,
@@ -25,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.core.values import Array
-from tinyjax.errors import TinyjaxError
+from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capture import arrays as arr, rewriting, runs
 from tinyjax.source.capture.arrays import HANDLERS, Captured, CapturedArray, follow, plain
 
@@ -105,8 +106,29 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return native(g, args, kwargs)
     elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
-    fun = rewriting.rewritten(g)
+    fun = rewriting.rewritten(g) or _without_source(g)
     return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
+
+
+def _without_source(g: FunctionType) -> FunctionType | None:
+    """Return a function without source that calls what is captured; None for those left as they are.
+
+    Its code stays. The functions and classes among its globals and cells are dispatch points.
+    """
+    module = g.__globals__.get("__name__") or ""
+    if module.partition(".")[0] in _AS_THEY_ARE:
+        return None
+    scope = {name: g.__globals__[name] for name in g.__code__.co_names if name in g.__globals__}
+    made = {name: _dispatched_if_function(x) for name, x in scope.items()}
+    cells = tuple([CellType(_dispatched_if_function(c.cell_contents)) for c in g.__closure__ or ()])
+    fun = FunctionType(g.__code__, {**g.__globals__, **made}, g.__name__, g.__defaults__, cells)
+    fun.__kwdefaults__ = g.__kwdefaults__
+    return fun
+
+
+def _dispatched_if_function(x: Any) -> Any:
+    return dispatched(x) if _is_captured_function(x) else x
+
 
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -140,12 +162,24 @@ def _concerns(values: tuple[Any, ...]) -> bool:
 def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Run the Python source of a function of NumPy's on traced arguments."""
     source = getattr(func, "_implementation", func)
-    if type(source) is not FunctionType or (fun := rewriting.rewritten(source)) is None:
+    if source in _running or type(source) is not FunctionType:
         return NotImplemented
+    fun = rewriting.rewritten(source)
+    if fun is None:
+        return NotImplemented
+    _running.append(source)
     try:
         return fun(*args, **kwargs)
+    except (DivergenceError, UndecidedError):
+        raise
     except (AttributeError, TypeError, TinyjaxError):
         return NotImplemented
+    finally:
+        _running.pop()
+
+
+#: Functions of NumPy's whose source runs now: they may call themselves by a method.
+_running: Final[list[Any]] = []
 
 
 arr.from_source.append(from_source)
@@ -438,8 +472,9 @@ def item(owner: Any, key: Any) -> Any:
     if kind in _PLAIN:
         return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
-    if _is_captured_function(method) and not isinstance(owner, type):
-        return call(method, owner, key)
+    if type(method) is FunctionType and not isinstance(owner, type):
+        if _is_captured_function(method) or arr.holds_captured(key):
+            return call(method, owner, key)
     return owner[key]
 
 
@@ -502,7 +537,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             if _is_captured_function(other):
                 result = call(other, y, x)
             return apply(x, y) if result is NotImplemented else result
-        if _is_captured_function(other) and (own is None or overrides or not _takes(first)):
+        if _is_captured_function(other) and (own is None or overrides or not _takes(first, y)):
             result = call(other, y, x)
             return apply(x, y) if result is NotImplemented else result
         return apply(x, y)
@@ -510,9 +545,11 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     return dispatch
 
 
-def _takes(kind: type) -> bool:
-    """Return whether operators of a class may take objects of other classes."""
-    return kind not in (int, float, complex, bool, str, arr.CapturedFloat)
+def _takes(kind: type, other: Any) -> bool:
+    """Return whether operators of a class may take an object of another class."""
+    if kind in (int, float, complex, bool, str):
+        return False
+    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and arr.is_foreign(other))
 
 
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:

@@ -410,6 +410,39 @@ def _allclose(
     return bool(np.all(close))
 
 
+# Functions whose result has the shape that the data says
+
+
+def _by_data(function: Any) -> None:
+    def handler(a: Any) -> Any:
+        value = to_array(a) if arr.holds_captured(a) else a
+        return function(runs.decide(value._captured_value) if is_captured(value) else value)
+
+    HANDLERS[function] = handler
+
+
+for _function in (np.nonzero, np.flatnonzero, np.argwhere):
+    _by_data(_function)
+
+
+@handles(np.where)
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return HANDLERS[np.nonzero](condition)
+    return _applied(np.where, (condition, *choices), {})
+
+
+@handles(np.compress)
+def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    mask = arr.key_of(condition)
+    return _applied(np.compress, (np.asarray(mask), a), {"axis": axis, "out": out})
+
+
+@handles(np.extract)
+def _extract(condition: Any, arr_: Any) -> Any:
+    return np.ravel(as_array(arr_))[np.ravel(np.asarray(arr.key_of(condition))).astype(bool)]
+
+
 # Functions that call functions
 
 

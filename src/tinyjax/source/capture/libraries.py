@@ -56,6 +56,8 @@ def _counterpart(g: Any) -> Any:
     """Return the function of ``tinyjax.scipy`` for one of SciPy's; None where there is none."""
     name = getattr(g, "__name__", "")
     module = (getattr(g, "__module__", "") or "").split(".")
+    if "array_api_compat" in module and module[-1] == "linalg":
+        return getattr(np.linalg, name, None)
     if module[0] == "numpy":
         return None
     for home in dict.fromkeys([*module[1:2], *_HOMES]):
