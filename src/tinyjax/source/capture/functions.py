@@ -518,6 +518,21 @@ def _listed(x: Any) -> Any:
     return to_array(x) if type(x) in (list, tuple) else x
 
 
+# Text
+
+
+def _as_text(function: Any) -> None:
+    def handler(a: Any, *args: Any, **kwargs: Any) -> str:
+        data = a._captured_text() if is_captured(a) else a
+        return str(function(data, *args, **kwargs))
+
+    HANDLERS[function] = handler
+
+
+for _function in (np.array2string, np.array_repr, np.array_str):
+    _as_text(_function)
+
+
 # Python's functions
 
 
