@@ -29,7 +29,7 @@ from typing import (
 
 import attrs
 
-from tinyjax._base.frames import imitate, warn_user
+from tinyjax._base.frames import imitate, is_statement, warn_user
 from tinyjax._base.jax_settings import (
     ABSENT,
     FIXED,
@@ -40,7 +40,6 @@ from tinyjax._base.jax_settings import (
     OneMeaning,
 )
 from tinyjax._base.lazy import did_you_mean
-from tinyjax._base.pycode import is_statement
 from tinyjax._base.records import Printed
 from tinyjax._base.tracebacks import shown_whole
 from tinyjax.errors import ArgumentError, shortened

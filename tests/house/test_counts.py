@@ -200,6 +200,21 @@ def test_one_device_pays_nothing_for_several() -> None:
     assert run.stdout.splitlines() == ["", "", ""]
 
 
+STARTED = """
+import sys
+import tinyjax.numpy as jnp
+
+jnp.tanh
+print(*[name for name in ("tinyjax._base.pycode", "jaxlib", "scipy") if name in sys.modules])
+"""
+
+
+def test_importing_loads_nothing_that_writes_or_compiles_programs() -> None:
+    command = [sys.executable, "-c", STARTED]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
 # Compilations
 
 

@@ -7,14 +7,12 @@ takes 420 us where the text of the same 20 lines takes 350, and debuggers want t
 
 from __future__ import annotations
 
-import dis
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 from string import Formatter
-from types import FrameType
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -688,75 +686,3 @@ def freeing(statements: Block, after: Block, large: set[str]) -> list[Statement]
         out.append(statement)
     out.reverse()
     return out
-
-
-# What a caller does with a result
-
-
-def discards_result(frame: FrameType, *names: str) -> bool:
-    """Return whether a frame's current call is a statement, whose result nobody reads.
-
-    Args:
-        frame: the frame that calls.
-        *names: names that the function has there. A call under another name, or by a function
-            such as ``list.extend``, is then none. Without names every call counts.
-
-    Example:
-        >>> import sys
-        >>> from tinyjax._base.pycode import discards_result
-        >>> def look():
-        ...     results.append(discards_result(sys._getframe(1), "look"))
-        >>> results = []
-        >>> def f():
-        ...     look()
-        ...     [].extend(map(lambda x: x, [look()]))
-        ...     return look()
-        >>> f()
-        >>> results
-        [True, False, False]
-    """
-    code, at = frame.f_code.co_code, frame.f_lasti
-    after = at + 2
-    while code[after] in _PASSED:
-        after += 2
-    if code[after] != _POP_TOP or not names:
-        return code[after] == _POP_TOP
-    positions = [*frame.f_code.co_positions()]
-    start = positions[at // 2][::2]  # where the call begins, and so the function that it names
-    callee = ""
-    for instruction in dis.get_instructions(frame.f_code):
-        if instruction.offset > at - 2:
-            break
-        if positions[instruction.offset // 2][::2] == start and isinstance(instruction.argval, str):
-            callee = instruction.argval
-    return None not in start and callee in names
-
-
-def is_statement(frame: FrameType) -> bool:
-    """Return whether a frame's current call is a whole statement.
-
-    Its result is dropped, or a prompt or a notebook shows it.
-
-    Example:
-        >>> import sys
-        >>> from tinyjax._base.pycode import is_statement
-        >>> look = lambda: print(is_statement(sys._getframe(1)))
-        >>> look()
-        True
-        >>> _ = look()
-        False
-    """
-    code, after = frame.f_code.co_code, frame.f_lasti + 2
-    while code[after] in _PASSED:
-        after += 2
-    return (code[after] in _SHOWS and (code[after] != _INTRINSIC or code[after + 1] == 1)) or (
-        discards_result(frame)
-    )
-
-
-#: The instruction, or the function of the interpreter, by which a prompt shows a result.
-_INTRINSIC: Final = dis.opmap.get("CALL_INTRINSIC_1", -1)
-_SHOWS: Final = (_INTRINSIC, dis.opmap.get("PRINT_EXPR", -1))
-_POP_TOP: Final = dis.opmap["POP_TOP"]
-#: What stands between a call and what becomes of its result.
-_PASSED: Final = (dis.opmap["CACHE"], dis.opmap["NOP"])

@@ -30,7 +30,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax._base.pycode import discards_result
+from tinyjax._base.frames import discards_result
 from tinyjax.core.devices import Default, Device, Placement, first_device, ops
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import integer, one_or_more
