@@ -114,6 +114,41 @@ def test_activations_and_two_derivatives_are_right_everywhere(dtype: str) -> Non
     assert not bad, "\n".join(map(str, bad))
 
 
+STEEPNESS = {"sigmoid": 1, "tanh": 2}
+
+
+def with_slope(name: str, x: Any) -> Any:
+    return tinyjax.jvp(SMOOTH[name][0], (x,), (jnp.ones_like(x),))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", STEEPNESS)
+def test_compiled_slopes_have_all_digits_wherever_they_are_numbers(name: str, dtype: str) -> None:
+    info, steepness = jnp.finfo(dtype), STEEPNESS[name]
+    end = -0.95 * np.log(float(info.tiny)) / steepness
+    x = jnp.linspace(-end, end, 601, dtype=dtype)
+    slopes = tinyjax.jit(partial(with_slope, name), tier="compiled")(x)[1]
+    assert slopes.dtype == x.dtype
+    half = mp.mpf(steepness) / 2
+    right = [half**2 / mp.cosh(half * float(at)) ** 2 for at in np.asarray(x, float)]
+    np.testing.assert_allclose(np.asarray(slopes, float), np.array(right, float), 5 * info.eps)
+
+
+@pytest.mark.parametrize("name", STEEPNESS)
+def test_compiled_slopes_at_infinities_and_nan(name: str) -> None:
+    x = jnp.array([-jnp.inf, -1e30, 1e30, jnp.inf, jnp.nan], "float32")
+    slopes = tinyjax.jit(partial(with_slope, name), tier="compiled")(x)[1]
+    np.testing.assert_array_equal(slopes, [0, 0, 0, 0, np.nan])
+
+
+@pytest.mark.parametrize(("name", "divisions", "tanhs"), [("sigmoid", 1, 0), ("tanh", 0, 1)])
+def test_a_value_and_its_slope_take_one_exponential(name: str, divisions: int, tanhs: int) -> None:
+    x = jnp.ones(1000, "float32")
+    text = tinyjax.jit(partial(with_slope, name)).lower(x).compile().as_text()
+    counts = [text.count(f" {operation}(") for operation in ("exponential", "divide", "tanh")]
+    assert counts == [1, divisions, tanhs]
+
+
 ROWS = (
     *((37.42994775023705, 0.0, -3.0), (60.0, 0.0, 1.0), (-1.0, 2.0, 1.5), (5.0, 17.0, 16.9)),
     *((0.0, 90.0, 50.0), (3.0, 3.0, -20.0)),

@@ -588,6 +588,19 @@ def _lower_logistic(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
 
 
+def _lower_logistic_slope(b: Lowering, x: Value) -> Value:
+    """Emit ``y (1 - y)``, with ``1 - y = exp(-x) y`` on the right, where the difference cancels.
+
+    XLA finds both the exponential and ``y`` in what it makes of ``logistic``, and computes them
+    once. Nothing else reads ``x``, which may be costly to compute twice.
+    """
+    wide = b.convert(x, dtypes.float32) if x.dtype == dtypes.float16 else x
+    decay, value, one = b.exp(b.neg(wide)), b.op("stablehlo.logistic", wide), b.full_like(wide, 1)
+    is_left = b.compare(decay, one, "GT")
+    other = b.select(is_left, b.sub(one, value), b.mul(decay, value))
+    return b.convert(b.mul(value, other), x.dtype)
+
+
 logistic: Elementwise = declared(
     "logistic",
     _logistic,
@@ -731,11 +744,23 @@ def _asinh_slope(x: Array) -> Array:
     return mul(scale, rsqrt(add(mul(scale, scale), mul(part, part))))
 
 
-def _slope(name: str, steepness: int) -> Elementwise:
+def _lower_sech_squared(b: Lowering, x: Value) -> Value:
+    """Emit ``exp(-2 |x|) (1 + |y|)^2`` for ``y = tanh(x)``, which XLA computes once."""
+    decay = b.exp(b.mul(b.abs(x), b.full_like(x, -2)))
+    root = b.add(b.abs(b.op("stablehlo.tanh", x)), b.full_like(x, 1))
+    return b.mul(decay, b.mul(root, root))
+
+
+def _slope(name: str, steepness: int, hlo: families.HloFormula) -> Elementwise:
     """Declare ``k^2 / 4 sech(k x / 2)^2``, the slope of tanh for k = 2, of logistic for k = 1.
 
     It is a primitive: what the values make of it has no digits left where they round to 1, and
     derivatives of other formulas are NaN far out.
+
+    Args:
+        name: the primitive's name.
+        steepness: k.
+        hlo: the lowering for real numbers.
     """
     half, height = steepness / 2, steepness**2 / 4
 
@@ -749,23 +774,27 @@ def _slope(name: str, steepness: int) -> Elementwise:
         np.divide(out.dtype.type(height), out, out)
         return out.astype(x.dtype, copy=False)
 
-    def lowered(x: Array) -> Array:
-        part = real(x) if dtypes.is_complex(x.dtype) else x
+    def of_complex(x: Array) -> Array:
+        part = real(x)
         to_left = select(lt(part, _constant(part, 0.0)), x, neg(x))
         decay = exp(mul(to_left, _constant(x, float(steepness))))
         root = add(decay, _constant(x, 1.0))
         return div(mul(decay, _constant(x, float(steepness**2))), mul(root, root))
+
+    def lower(b: Lowering, x: Value) -> Value:
+        formula = families.composed(of_complex) if dtypes.is_complex(x.dtype) else hlo
+        return formula(b, x)
 
     def derivative(t: Array, z: Array, x: Array) -> Array:
         # of x itself for tanh, whose Taylor series this is the recurrence of
         ratio = tanh(x if half == 1 else mul(x, _constant(x, half)))
         return mul(mul(t, z), mul(ratio, _constant(z, float(-steepness))))
 
-    return declared(name, impl, families.composed(lowered), "fc", derivative)
+    return declared(name, impl, lower, "fc", derivative)
 
 
-sech_squared: Elementwise = _slope("sech_squared", 2)
-logistic_slope: Elementwise = _slope("logistic_slope", 1)
+sech_squared: Elementwise = _slope("sech_squared", 2, _lower_sech_squared)
+logistic_slope: Elementwise = _slope("logistic_slope", 1, _lower_logistic_slope)
 
 
 asinh: Elementwise = declared(
