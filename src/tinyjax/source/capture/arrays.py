@@ -658,6 +658,8 @@ def like(model: CapturedArray, array: CapturedArray) -> Any:
 def key_of(key: Any) -> Any:
     """Return an index without arrays under capture, except where only the trace knows them.
 
+    Lists are arrays of indices, as in NumPy.
+
     Traced integers index traced arrays as they are, where they are in bounds. A traced mask decides
     on a shape, and so is a decision.
     """
@@ -668,7 +670,8 @@ def key_of(key: Any) -> Any:
         parts = (key.start, key.stop, key.step)
         return slice(*(part if part is None else operator.index(part) for part in parts))
     if kind is list:
-        return np.asarray([key_of(item) for item in key]) if holds_captured(key) else key
+        items = np.asarray([key_of(item) for item in key])
+        return items if items.size else items.astype(np.intp)
     if issubclass(kind, Captured):
         value = key._captured_value
         if not isinstance(value, Array):
