@@ -513,9 +513,7 @@ class Flat:
         return item.copy() if is_array(item) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        numbers = np.arange(self.array.size)[key_of(key)]
-        where = np.unravel_index(numbers, self.array.shape)
-        write(self.array, where, value)
+        write_flat(self.array, np.arange(self.array.size)[key_of(key)], value)
 
     def copy(self) -> Any:
         """Return the elements as an array with one axis."""
@@ -758,6 +756,13 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         raise runs.refusal(f"a write into a part of a {memory.layout.dtype} array")
     else:
         memory.scatter(view, key, value, how)
+
+
+def write_flat(target: Any, numbers: Any, value: Any) -> None:
+    """Write at positions of the flat array."""
+    if not np.ndim(target):
+        target = view_by(target, lambda a: a.reshape(1)) if is_array(target) else target.reshape(1)
+    write(target, np.unravel_index(numbers, np.shape(target)), value)
 
 
 def is_basic(key: Any) -> bool:

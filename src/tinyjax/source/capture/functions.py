@@ -229,7 +229,13 @@ def _place(arr_: Any, mask: Any, vals: Any) -> None:
 @handles(np.putmask)
 def _putmask(a: Any, mask: Any, values: Any) -> None:
     where = _mask(mask, a)
-    repeated = arr.apply_function(np.resize, (to_array(values), np.shape(a)), {})
+    repeated = to_array(values)
+    if not repeated.ndim:
+        write(a, where, repeated)
+        return
+    if repeated.shape != where.shape:
+        numbers = np.arange(where.size).reshape(where.shape) % repeated.size
+        repeated = arr.apply_function(np.ravel, (repeated,), {})[numbers]
     write(a, where, repeated[where])
 
 
@@ -242,7 +248,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     values = arr.apply_function(np.ravel, (to_array(v),), {})
     if len(numbers):
         chosen = values[np.arange(len(numbers)) % len(values)]
-        write(a, np.unravel_index(numbers, np.shape(a)), chosen)
+        arr.write_flat(a, numbers, chosen)
 
 
 @handles(np.put_along_axis)
