@@ -182,7 +182,21 @@ def _atleast(function: Any, arrays: Any) -> Any:
 @handles(np.broadcast_arrays)
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
-    return tuple([arr.apply_function(np.broadcast_to, (to_array(x), shape), {}) for x in arrays])
+    made = [to_array(x) for x in arrays]
+    if all(x.shape == shape for x in made):
+        return tuple(made)
+    return tuple([_broadcast_in_place(x, np.empty(shape), shape) for x in made])
+
+
+def _broadcast_in_place(x: Any, model: Any, shape: tuple[int, ...]) -> Any:
+    """Return a view of another shape, which may be written to, as NumPy's is."""
+
+    def step(a: Any) -> Any:
+        if isinstance(a, Array):
+            return jnp.broadcast_to(a, shape)
+        return np.broadcast_arrays(a, model)[0]
+
+    return view_by(x, step) if is_array(x) else step(x)
 
 
 @handles(np.einsum)
