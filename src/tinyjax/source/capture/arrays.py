@@ -623,8 +623,11 @@ def follow(x: Any) -> Any:
     """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
     kind = type(x)
     if kind is np.ndarray:
-        if x.dtype.kind in mem.FOLLOWED and x.base is None:
-            return CapturedArray(mem.Memory(x))
+        if x.dtype.kind in mem.FOLLOWED:
+            if x.base is None:
+                return CapturedArray(mem.Memory(x))
+            if mem.is_only_view(x):
+                return CapturedArray(mem.Memory(x.base), x)
     elif kind is tuple or kind is list:
         return kind([follow(item) for item in x])
     return x

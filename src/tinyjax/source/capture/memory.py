@@ -8,6 +8,7 @@ traced write on, the memory has a value, and the view is a layout only.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -125,6 +126,22 @@ def _address(array: HostArray) -> int:
 def is_view_of(result: object, view: HostArray) -> bool:
     """Return whether an array of NumPy's shares memory with another."""
     return isinstance(result, np.ndarray) and np.may_share_memory(result, view)
+
+
+#: References to the base of an array that nothing else holds: by the array, and by the call.
+_ONLY: Final = 2
+
+
+def is_only_view(array: HostArray) -> bool:
+    """Return whether an array is the only view of memory that nothing else holds.
+
+    Functions of NumPy's reshape what they have made, and return that.
+    """
+    base = array.base
+    if type(base) is not np.ndarray or base.base is not None or base.dtype != array.dtype:
+        return False
+    del base
+    return sys.getrefcount(array.base) == _ONLY
 
 
 #: Kinds of dtypes whose arrays are followed from the beginning: a traced value may be written.
