@@ -65,11 +65,16 @@ class Memory:
             numbers = np.empty_like(layout, dtype=np.intp, subok=False)
             numbers[...] = np.arange(layout.size).reshape(layout.shape)
             self._numbers = numbers.ravel("K")
-        offset = (_address(view) - _address(layout)) // size
-        strides = [stride // size * np.dtype(np.intp).itemsize for stride in view.strides]
-        return np.lib.stride_tricks.as_strided(
-            self._numbers[offset:], view.shape, strides, writeable=False
-        )
+        numbered = self._numbered(self._numbers, view)
+        numbered.flags.writeable = False
+        return numbered
+
+    def _numbered(self, numbers: HostArray, view: HostArray) -> HostArray:
+        """Return integers, one for each element of the memory, in the layout of a view."""
+        size = self.layout.itemsize
+        offset = (_address(view) - _address(self.layout)) // size
+        strides = [stride // size * numbers.itemsize for stride in view.strides]
+        return np.lib.stride_tricks.as_strided(numbers[offset:], view.shape, strides)
 
     def read(self, view: HostArray) -> Array:
         """Return the traced elements of a view."""
@@ -114,8 +119,20 @@ class Memory:
         while value.ndim > positions.ndim and value.shape[0] == 1:
             value = value[0]
         flat = jnp.broadcast_to(value, positions.shape).reshape(-1)
-        at = getattr(whole.reshape(-1).at[positions.reshape(-1)], how)
+        numbers = positions.reshape(-1)
+        if how == "set" and len(np.unique(numbers)) < len(numbers):
+            last = self._last_written(view, key, positions)
+            flat, numbers = flat[last], numbers[last]
+        at = getattr(whole.reshape(-1).at[numbers], how)
         self.write(at(flat).reshape(whole.shape))
+
+    def _last_written(self, view: HostArray, key: Any, positions: HostArray) -> HostArray:
+        """Return which elements of a value stay, of those that NumPy writes to one position."""
+        written = np.zeros(self.layout.size, np.intp)
+        count = np.arange(positions.size)
+        self._numbered(written, view)[key] = count.reshape(positions.shape)
+        last: HostArray = np.flatnonzero(self._numbered(written, view)[key].reshape(-1) == count)
+        return last
 
 
 def _address(array: HostArray) -> int:
