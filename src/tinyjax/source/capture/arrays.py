@@ -495,15 +495,33 @@ builtin_type: Final = type
 
 
 class Flat:
-    """The flat iterator of an array."""
+    """The flat iterator of an array, which reads each element when it is asked for."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "index")
 
     def __init__(self, array: CapturedArray) -> None:
         self.array = array
+        self.index = 0
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(np.ravel(self.array))  # type: ignore
+        return self
+
+    def __next__(self) -> Any:
+        if self.index >= self.array.size:
+            raise StopIteration
+        where = self.coords
+        self.index += 1
+        return self.array[where]
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The index of the next element."""
+        return tuple([int(i) for i in np.unravel_index(self.index, self.array.shape)])
+
+    @property
+    def base(self) -> Any:
+        """The array."""
+        return self.array
 
     def __len__(self) -> int:
         return self.array.size
