@@ -1,0 +1,1 @@
+"""Programs of NumPy's arrays, run by ``source.capture``."""

@@ -1,0 +1,240 @@
+"""Drawn programs, held against NumPy and differences: ``python -m capture.drawn --seeds 0 50000``.
+
+A program is right, or refused with an error of tinyjax's. Everything else is a mistake, which is
+printed with the shortest program that shows it.
+"""
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import numpy as np
+
+import tinyjax
+from capture.drawing import PREAMBLE, Program, drawn
+from tinyjax import source
+from tinyjax.errors import TinyjaxError
+
+Function = Callable[[np.ndarray], float]
+#: Steps of differences. Two of each program's differences must agree, or they say nothing.
+STEPS: Final = (4e-4, 1.1e-4)
+CHECKS: Final = ("value", "gradient", "jvp", "jit", "after")
+PROGRAMS_PER_MODULE: Final = 100
+
+_module_numbers = count()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one check of a program."""
+
+    check: str
+    kind: str  # right, refused, wrong, error or unclear
+    detail: str = ""
+
+    @property
+    def is_mistake(self) -> bool:
+        return self.kind in ("wrong", "error")
+
+
+def load(programs: Sequence[Program], folder: Path) -> ModuleType:
+    """Write programs into a module and import it."""
+    name = f"drawn_programs_{next(_module_numbers)}"
+    path = folder / f"{name}.py"
+    path.write_text(PREAMBLE + "".join(f"\n\n{program}" for program in programs))
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+def direction(program: Program) -> np.ndarray:
+    """Return the direction in which derivatives are compared."""
+    numbers: np.ndarray = np.cos(1.3 * np.arange(program.point.size) + 0.2)
+    return numbers.reshape(program.point.shape)
+
+
+def slope(fun: Function, point: np.ndarray, along: np.ndarray, step: float) -> float:
+    """Return a directional derivative by central differences, extrapolated twice."""
+
+    def difference(h: float) -> float:
+        return (float(fun(point + h * along)) - float(fun(point - h * along))) / (2 * h)
+
+    a, b, c = (difference(step / 2**i) for i in range(3))
+    d, e = (4 * b - a) / 3, (4 * c - b) / 3
+    return (16 * e - d) / 15
+
+
+def agree(a: float, b: float, tolerance: float) -> bool:
+    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
+
+
+def outcomes(program: Program, fun: Function, checks: Iterable[str] = CHECKS) -> Iterator[Outcome]:
+    """Check a program: its value and derivatives under ``capture`` against the plain function's."""
+    point, along = program.point, direction(program)
+    expected = float(fun(point.copy()))
+    slopes = [slope(fun, point, along, step) for step in STEPS]
+    if not agree(slopes[0], slopes[1], 1e-6):
+        yield Outcome("differences", "unclear")
+        return
+    captured = source.capture(fun)
+
+    def compare(found: float, wanted: float, tolerance: float) -> str:
+        return "" if agree(found, wanted, tolerance) else f"{found!r}, not {wanted!r}"
+
+    def value() -> str:
+        return compare(float(captured(point.copy())), expected, 1e-12)
+
+    def gradient() -> str:
+        found, slope_found = tinyjax.value_and_grad(captured)(point.copy())
+        return compare(float(found), expected, 1e-12) or compare(
+            float(np.vdot(slope_found, along)), slopes[0], 1e-6
+        )
+
+    def jvp() -> str:
+        found, tangent = tinyjax.jvp(captured, (point.copy(),), (along,))
+        return compare(float(found), expected, 1e-12) or compare(float(tangent), slopes[0], 1e-6)
+
+    def jit() -> str:
+        found, slope_found = tinyjax.jit(tinyjax.value_and_grad(captured))(point.copy())
+        return compare(float(found), expected, 1e-12) or compare(
+            float(np.vdot(slope_found, along)), slopes[0], 1e-6
+        )
+
+    def after() -> str:
+        return compare(float(fun(point.copy())), expected, 0.0)
+
+    known = {"value": value, "gradient": gradient, "jvp": jvp, "jit": jit, "after": after}
+    for check in checks:
+        try:
+            difference = known[check]()
+        except TinyjaxError as error:
+            yield Outcome(check, "refused", f"{type(error).__name__}: {first_line(error)}")
+        except Exception as error:
+            yield Outcome(check, "error", f"{type(error).__name__}: {first_line(error)}")
+        else:
+            yield Outcome(check, "wrong" if difference else "right", difference)
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:120]
+
+
+def mistake(program: Program, fun: Function, checks: Iterable[str]) -> Outcome | None:
+    """Return the first mistake of a program."""
+    return next((o for o in outcomes(program, fun, checks) if o.is_mistake), None)
+
+
+def minimized(program: Program, found: Outcome, folder: Path) -> tuple[Program, Outcome]:
+    """Drop statements, lines and terms while the program makes a mistake of the same kind."""
+
+    def still(shorter: Program) -> Outcome | None:
+        try:
+            fun = getattr(load([shorter], folder), shorter.name)
+            checks = ("gradient", "after") if found.check == "after" else (found.check,)
+            new = mistake(shorter, fun, checks)
+        except Exception:
+            return None
+        return new if new is not None and new.kind == found.kind else None
+
+    progress = True
+    while progress:
+        progress = False
+        for shorter in shortened(program):
+            new = still(shorter)
+            if new is not None:
+                program, found, progress = shorter, new, True
+                break
+    return program, found
+
+
+def shortened(program: Program) -> Iterator[Program]:
+    """Yield the program without each of its statements, terms and lines."""
+    statements, terms = program.statements, program.terms
+    for i in range(len(statements)):
+        yield replace(program, statements=statements[:i] + statements[i + 1 :])
+    for i in range(len(terms) if len(terms) > 1 else 0):
+        yield replace(program, terms=terms[:i] + terms[i + 1 :])
+    for i, statement in enumerate(statements):
+        lines = statement.splitlines()
+        for j in range(len(lines) if len(lines) > 1 else 0):
+            text = "\n".join(lines[:j] + lines[j + 1 :])
+            yield replace(program, statements=(*statements[:i], text, *statements[i + 1 :]))
+
+
+@dataclass
+class Survey:
+    """Counts of outcomes, and the mistakes with their shortest programs."""
+
+    outcomes: Counter[tuple[str, str]]
+    refusals: Counter[str]
+    mistakes: list[tuple[Program, Outcome]]
+
+
+def survey(seeds: Iterable[int], folder: Path, every: int = 1, most: int = 20) -> Survey:
+    """Check programs; ``jvp`` and ``jit`` of one in ``every``. Stop after ``most`` mistakes."""
+    result = Survey(Counter(), Counter(), [])
+    remaining = iter(seeds)
+    while chunk := [*islice(remaining, PROGRAMS_PER_MODULE)]:
+        programs = [drawn(seed) for seed in chunk]
+        module = load(programs, folder)
+        for seed, program in zip(chunk, programs, strict=True):
+            checks = CHECKS if seed % every == 0 else ("value", "gradient", "after")
+            fun = getattr(module, program.name)
+            found = [*outcomes(program, fun, checks)]
+            for outcome in found:
+                result.outcomes[outcome.check, outcome.kind] += 1
+                if outcome.kind == "refused":
+                    result.refusals[f"{outcome.check}: {outcome.detail}"] += 1
+            first = next((outcome for outcome in found if outcome.is_mistake), None)
+            if first is not None:
+                result.mistakes.append(minimized(program, first, folder))
+                if len(result.mistakes) >= most:
+                    return result
+    return result
+
+
+def main() -> None:
+    """Check as many programs as the command line asks for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1000))
+    parser.add_argument("--every", type=int, default=5, help="jit and jvp of one in so many")
+    parser.add_argument("--most", type=int, default=20, help="stop after so many mistakes")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tinyjax.default_dtypes("float64"),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        found = survey(range(*options.seeds), Path(folder), options.every, options.most)
+    for program, outcome in found.mistakes:
+        print(f"{outcome.check} {outcome.kind}: {outcome.detail}")
+        print(f"# x of shape {program.point.shape}\n{program}")
+    for (check, kind), number in sorted(found.outcomes.items()):
+        print(f"{number:7} {check} {kind}")
+    for refusal, number in found.refusals.most_common(30):
+        print(f"{number:7} {refusal}")
+    print(f"{time.perf_counter() - start:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

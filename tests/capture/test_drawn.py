@@ -1,0 +1,32 @@
+"""Drawn programs of views, aliases and writes: right, or refused."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capture.drawn import PROGRAMS_PER_MODULE, survey
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+PROGRAMS = 150
+
+
+def test_drawn_programs(tmp_path: Path) -> None:
+    """Values and derivatives are NumPy's, and most programs are not refused."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = survey(range(PROGRAMS), tmp_path, every=6, most=3)
+    texts = [f"{outcome}\n{program}" for program, outcome in found.mistakes]
+    assert not texts, "\n".join(texts)
+    assert found.outcomes["gradient", "right"] > 0.8 * PROGRAMS
+
+
+def test_programs_are_unlike(tmp_path: Path) -> None:
+    """A seed draws the same program each time, and no two seeds draw the same."""
+    from capture.drawing import drawn
+
+    texts = [str(drawn(seed)).partition("\n")[2] for seed in range(20)]
+    assert texts == [str(drawn(seed)).partition("\n")[2] for seed in range(20)]
+    assert len({*texts}) == len(texts) < PROGRAMS_PER_MODULE
