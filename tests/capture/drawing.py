@@ -488,9 +488,9 @@ def creation(d: Drawing) -> str:
         f"np.array({a}.tolist())",
     )
     if d.random.random() < 0.12:
-        return f"{name} = np.empty({shape})\n{name}.fill({d.scalar()})"
+        return f"{name} = np.empty({shape}); {name}.fill({d.scalar()})"
     if d.random.random() < 0.1:
-        return f"{name} = np.empty_like({a})\n{name}[...] = {a}"
+        return f"{name} = np.empty_like({a}); {name}[...] = {a}"
     return f"{name} = {value}"
 
 
