@@ -152,7 +152,7 @@ class Drawing:
         try:
             exec(statement, self.values)
             fits = all(map(self._is_small, self.values.values()))
-        except (ValueError, TypeError, IndexError, ZeroDivisionError, np.linalg.LinAlgError):
+        except Exception:
             fits = False
         if fits:
             self.statements.append(statement)
@@ -852,7 +852,7 @@ def drawn(seed: int) -> Program:
                 break
             try:
                 text = d.random.choices(kinds, weights)[0](d)
-            except (UnfitError, IndexError, ValueError, TypeError):
+            except Exception:
                 d.restart()
                 continue
             d.add(text)
