@@ -193,8 +193,10 @@ class Captured:
         if not copy and np.dtype(dtype) == self.dtype:
             return self
         value = self._captured_value
-        cast = cast_to(value, dtype) if isinstance(value, Array) else value.astype(dtype, order)
-        return wrap(cast) if isinstance(self, CapturedScalar) else array_of(cast)
+        if not isinstance(value, Array):
+            return array_of(value.astype(dtype, order))
+        cast = cast_to(value, dtype)
+        return wrap(cast) if isinstance_of(self, CapturedScalar) else laid_out(cast, self, order)
 
 
 class CapturedScalar(Captured):
@@ -406,7 +408,9 @@ class CapturedArray(Captured):
 
     def copy(self, order: str = "C") -> Any:
         value = self._captured_value
-        return like(self, array_of(value if isinstance(value, Array) else value.copy(order)))
+        if isinstance(value, Array):
+            return like(self, laid_out(value, self, order))
+        return like(self, array_of(value.copy(order)))
 
     def flatten(self, order: str = "C") -> Any:
         """Return a copy with one axis."""
@@ -637,6 +641,39 @@ def array_of(value: Any) -> CapturedArray:
     return CapturedArray(mem.Memory(np.array(value) if isinstance(value, Array) else value))
 
 
+def laid_out(value: Array, model: Any, order: Any) -> CapturedArray:
+    """Make an array with the order of axes in memory that a copy of another would have."""
+    permuted = value.ndim > 1 and (order == "F" or (order != "C" and _is_permuted(model)))
+    if not permuted or not isinstance(value, Tracer):
+        return array_of(value)
+    layout = np.empty_like(model._captured_view, value.dtype, order, subok=False)
+    return CapturedArray(mem.Memory(layout, value))
+
+
+def _is_permuted(x: Any) -> bool:
+    """Return whether the axes of an array are in another order in memory."""
+    if not is_array(x):
+        return type(x) is np.ndarray and x.ndim > 1 and not x.flags.c_contiguous
+    if x._captured_layout is None and not x._captured_memory.has_layout:
+        return False
+    view = x._captured_view
+    return view.ndim > 1 and not view.flags.c_contiguous
+
+
+def _in_order_of(inputs: Sequence[Any], value: Array) -> Any:
+    """Return the result of a universal function, in memory as NumPy has it."""
+    if not isinstance(value, Tracer) or value.ndim < 2 or not any(map(_is_permuted, inputs)):
+        return wrap(value)
+    views = [x._captured_view if is_array(x) else x for x in inputs]
+    views = [x for x in views if type(x) is np.ndarray]
+    flags = [["readonly"]] * len(views) + [["writeonly", "allocate"]]
+    options = {"op_flags": flags, "op_dtypes": [None] * len(views) + [value.dtype]}
+    layout = np.nditer([*views, None], ["zerosize_ok", "refs_ok"], **options).operands[-1]
+    if layout.shape != value.shape:
+        return wrap(value)
+    return CapturedArray(mem.Memory(layout, value))
+
+
 def follow(x: Any) -> Any:
     """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
     kind = type(x)
@@ -736,7 +773,10 @@ def view_by(array: CapturedArray, step: mem.Step) -> Any:
         return like(array, CapturedArray(array._captured_memory, result, array, step))
     if array._captured_memory.value is None:
         return follow(result)
-    value = wrap(step(array._captured_value))
+    value = step(array._captured_value)
+    if isinstance(value, Tracer) and result.shape == value.shape and result.ndim > 1:
+        return CapturedArray(mem.Memory(np.empty_like(result, order="K"), value))
+    value = wrap(value)
     return value if is_array(value) or result.ndim else array_of(value._captured_value)
 
 
@@ -859,12 +899,12 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Apply a universal function to values without foreign classes among them."""
     values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
     if ufunc is np.power and _is_small_integer(values[1]):
-        return wrap(values[0] ** int(values[1]))
+        return _in_order_of(inputs, values[0] ** int(values[1]))
     if any(type(x) in _CONTAINERS for x in values):
         values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
     result = ufunc(*values)
     if isinstance(result, Array):
-        return wrap(result)
+        return _in_order_of(inputs, result)
     return wrap(result) if type(result) is tuple and is_traced(result) else follow(result)
 
 

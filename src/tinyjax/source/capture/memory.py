@@ -43,6 +43,11 @@ class Memory:
         self.is_shared: bool = False
 
     @property
+    def has_layout(self) -> bool:
+        """Whether the order of the axes in memory may be another than that of C."""
+        return self._layout is not None
+
+    @property
     def layout(self) -> HostArray:
         """The array of NumPy's that owns the memory."""
         if self._layout is None:
