@@ -315,8 +315,6 @@ class CapturedArray(Captured):
             else:
                 if isinstance(value, Array) and value.shape == view.shape:
                     return value
-        if view.dtype != self._captured_memory.layout.dtype and self._captured_memory.layout.dtype.kind == "c":
-            raise runs.refusal(f"a view of a traced {self._captured_memory.layout.dtype} array")
         return self._captured_memory.read(view)
 
     def _captured_plain(self) -> CapturedArray:
@@ -373,7 +371,9 @@ class CapturedArray(Captured):
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        write(self, ..., self.real + 1j * value)
+        if self.dtype.kind != "c":
+            raise TypeError("cannot set imaginary part of a non-complex array")
+        write(self.imag, ..., value)
 
     @property
     def flat(self) -> Any:
@@ -437,9 +437,7 @@ class CapturedArray(Captured):
             return HANDLERS[np.ndarray.view](self, kind) if kind is not np.ndarray else self._captured_plain()
         if dtype is None or np.dtype(dtype) == self.dtype:
             return view_by(self, lambda a: a[...])
-        if self._captured_memory.value is None:
-            return CapturedArray(self._captured_memory, self._captured_view.view(dtype))
-        raise runs.refusal(f"a view of a {self.dtype} array as {np.dtype(dtype)}")
+        return CapturedArray(self._captured_memory, self._captured_view.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements with another shape."""
@@ -813,8 +811,6 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         memory.write(getattr(whole.at[unwrap(key)], how)(value))
     elif traced_key:
         raise runs.refusal("a write at a traced index into a view")
-    elif view.dtype != memory.layout.dtype:
-        raise runs.refusal(f"a write into a part of a {memory.layout.dtype} array")
     else:
         memory.scatter(view, key, value, how)
 

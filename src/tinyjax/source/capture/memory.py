@@ -63,20 +63,24 @@ class Memory:
             CaptureError: the view has elements of another size.
         """
         layout = self.layout
-        size = layout.itemsize
-        if view.itemsize != size or any(stride % size for stride in view.strides):
+        has_parts = self._has_parts(view)
+        kinds_differ = view.dtype != layout.dtype and not has_parts
+        if kinds_differ or any(stride % view.itemsize for stride in view.strides):
             raise runs.refusal(f"a view of a traced {layout.dtype} array as {view.dtype}")
         if self._numbers is None:
             numbers = np.empty_like(layout, dtype=np.intp, subok=False)
             numbers[...] = np.arange(layout.size).reshape(layout.shape)
             self._numbers = numbers.ravel("K")
-        numbered = self._numbered(self._numbers, view)
+        numbers = self._numbers
+        if has_parts:
+            numbers = np.stack([2 * numbers, 2 * numbers + 1], axis=-1).ravel()
+        numbered = self._numbered(numbers, view)
         numbered.flags.writeable = False
         return numbered
 
     def _numbered(self, numbers: HostArray, view: HostArray) -> HostArray:
         """Return integers, one for each element of the memory, in the layout of a view."""
-        size = self.layout.itemsize
+        size = view.itemsize
         offset = (_address(view) - _address(self.layout)) // size
         strides = [stride // size * numbers.itemsize for stride in view.strides]
         return np.lib.stride_tricks.as_strided(numbers[offset:], view.shape, strides)
@@ -84,7 +88,19 @@ class Memory:
     def read(self, view: HostArray) -> Array:
         """Return the traced elements of a view."""
         assert self.value is not None
-        return self.value.reshape(-1)[self.positions(view)]
+        return self._elements(self.value, view)[self.positions(view)]
+
+    def _has_parts(self, view: HostArray) -> bool:
+        """Return whether the elements of a view are real or imaginary parts of those in memory."""
+        layout = self.layout
+        is_half = view.dtype.kind == "f" and 2 * view.itemsize == layout.itemsize
+        return layout.dtype.kind == "c" and is_half
+
+    def _elements(self, value: Array, view: HostArray) -> Array:
+        """Return the elements of the memory along one axis; their parts, for a view of parts."""
+        if not self._has_parts(view):
+            return value.reshape(-1)
+        return jnp.stack([jnp.real(value), jnp.imag(value)], axis=-1).reshape(-1)
 
     def trace(self) -> Array:
         """Return the value, made of the data before the first traced write.
@@ -116,7 +132,7 @@ class Memory:
         Args:
             view: the view.
             key: an index of NumPy's for it, without traced parts.
-            value: the value, of the dtype of the memory.
+            value: the value, of the dtype of the view.
             how: the method of ``.at``.
         """
         whole = self.trace()
@@ -128,12 +144,15 @@ class Memory:
         if how == "set" and len(np.unique(numbers)) < len(numbers):
             last = self._last_written(view, key, positions)
             flat, numbers = flat[last], numbers[last]
-        at = getattr(whole.reshape(-1).at[numbers], how)
-        self.write(at(flat).reshape(whole.shape))
+        elements = getattr(self._elements(whole, view).at[numbers], how)(flat)
+        if self._has_parts(view):
+            pairs = elements.reshape(-1, 2)
+            elements = pairs[:, 0] + 1j * pairs[:, 1]
+        self.write(elements.reshape(whole.shape))
 
     def _last_written(self, view: HostArray, key: Any, positions: HostArray) -> HostArray:
         """Return which elements of a value stay, of those that NumPy writes to one position."""
-        written = np.zeros(self.layout.size, np.intp)
+        written = np.zeros(self.layout.nbytes // view.itemsize, np.intp)
         count = np.arange(positions.size)
         self._numbered(written, view)[key] = count.reshape(positions.shape)
         last: HostArray = np.flatnonzero(self._numbered(written, view)[key].reshape(-1) == count)
