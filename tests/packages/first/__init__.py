@@ -1,0 +1,1 @@
+"""The first set: packages on which ``source.capture`` was developed."""

@@ -1,0 +1,179 @@
+"""The recorded results, and the page that shows them."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from packages.checks import CHECKS, Result
+
+FOLDER: Final = Path(__file__).parent
+RECORD: Final = FOLDER / "results.tsv"
+DOCUMENT: Final = FOLDER.parents[1] / "docs" / "packages.md"
+COLUMNS: Final = tuple(field.name for field in attrs.fields(Result))
+SETS: Final = ("first", "second")
+
+
+def modules() -> list[str]:
+    """Return the modules of rows, such as ``first.rotations``."""
+    paths = [path for name in SETS for path in sorted((FOLDER / name).glob("*.py"))]
+    return [f"{path.parent.name}.{path.stem}" for path in paths if path.stem != "__init__"]
+
+
+def read() -> list[Result]:
+    with RECORD.open(encoding="utf-8", newline="") as file:
+        return [Result(**row) for row in csv.DictReader(file, delimiter="\t")]
+
+
+def write(results: Iterable[Result]) -> None:
+    with RECORD.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(attrs.asdict(result) for result in results)
+
+
+def key(result: Result) -> tuple[str, str]:
+    return result.package, result.function
+
+
+def merged(old: Iterable[Result], new: Iterable[Result]) -> list[Result]:
+    """Replace results of the same functions; those of new functions come last in their set."""
+    found = {key(result): result for result in old}
+    found |= {key(result): result for result in new}
+    return sorted(found.values(), key=lambda result: SETS.index(result.set))
+
+
+def losses(recorded: Iterable[Result], results: Iterable[Result]) -> list[str]:
+    """Return the checks that were recorded as right and are not."""
+    before = {key(result): result for result in recorded}
+    return [
+        f"{result.package} {result.function}: {check} is {getattr(result, check)}: {result.error}"
+        for result in results
+        for check in CHECKS
+        if key(result) in before
+        and getattr(before[key(result)], check) == "right" != getattr(result, check)
+    ]
+
+
+def line(result: Result) -> str:
+    """Return a result as a line of the printed table."""
+    statuses = " ".join(f"{getattr(result, check):8}" for check in CHECKS)
+    times = (result.us_function, result.us_first, result.us_grad, result.us_jit)
+    columns = " ".join(f"{time or '-':>8}" for time in times)
+    name = f"{result.package} {result.function}"
+    return f"{name:55.55} {statuses} {columns}"
+
+
+HEADING: Final = (
+    f"{'function':55} {' '.join(f'{check:8}' for check in CHECKS)} "
+    f"{' '.join(f'{t:>8}' for t in ('us: f', 'first', 'grad', 'jit'))}"
+)
+
+
+# The page
+
+
+def share(results: Iterable[Result], check: str) -> str:
+    """Return how many of the counted results are right, such as ``5 of 6``."""
+    found = [getattr(result, check) == "right" for result in results if result.is_counted]
+    return f"{sum(found)} of {len(found)}" if found else "–"
+
+
+def percentage(results: Iterable[Result], check: str) -> str:
+    found = [getattr(result, check) == "right" for result in results if result.is_counted]
+    return f"{sum(found)} of {len(found)} ({100 * sum(found) / len(found):.0f} %)"
+
+
+def ratio(results: Iterable[Result], time: str) -> str:
+    """Return the median of how many times a gradient takes the function's time."""
+    found = sorted(
+        float(getattr(result, time)) / float(result.us_function)
+        for result in results
+        if getattr(result, time) and result.us_function
+    )
+    return f"{found[len(found) // 2]:.0f}" if found else "–"
+
+
+#: The columns of checks on the page.
+SHOWN: Final = ("value", "grad", "jit", "vmap")
+HEAD: Final = """# Packages as they are
+
+Functions of packages of the package index, written for NumPy, called unchanged through
+`tinyjax.source.capture`. `nox -s packages` installs the packages and runs the functions; each has
+three inputs of 64-bit floats.
+
+- **value**: the captured function gives what the plain one gives.
+- **grad**: `tinyjax.grad(source.capture(f))` agrees with central differences of fourth order.
+- **jit**: `tinyjax.jit(tinyjax.grad(source.capture(f)))`, compiled once, agrees at the three inputs.
+- **vmap**: `tinyjax.vmap(source.capture(f))` of the three inputs gives their values.
+
+After all of it the plain function is called again, and gives the same values of unchanged inputs.
+"""
+TOTALS: Final = """
+| | functions | value | grad | jit | vmap | grad: times the function | jit: times the function |
+|---|---|---|---|---|---|---|---|
+"""
+TITLES: Final = {
+    "first": """
+## The first set
+
+The packages on which `source.capture` was developed.
+""",
+    "second": """
+## The second set
+
+Packages that were chosen, and functions that were written down, before `source.capture` had run on
+them.
+""",
+}
+BY_PACKAGE: Final = """
+| package | version | functions | value | grad | jit | vmap |
+|---|---|---|---|---|---|---|
+"""
+
+
+def by_package(results: Iterable[Result]) -> Iterator[str]:
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.package, []).append(result)
+    for package in sorted(groups, key=str.lower):
+        group = groups[package]
+        cells = [package, group[0].version, f"{sum(x.is_counted for x in group)}"]
+        cells += [share(group, check) for check in SHOWN]
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def exceptions(results: Iterable[Result]) -> Iterator[str]:
+    """Return the lines that name what is not right, by package."""
+    for result in sorted(results, key=lambda result: result.package.lower()):
+        name = f"- {result.package} `{result.function}`: "
+        if result.compiled:
+            yield f"{name}not counted, since it computes by compiled code of its own: {result.compiled}\n"
+        elif not result.is_right:
+            failed = [(check, getattr(result, check)) for check in CHECKS]
+            yield (
+                name
+                + ", ".join(f"{c} {status}" for c, status in failed if status != "right")
+                + "\n"
+            )
+
+
+def text(results: Iterable[Result]) -> str:
+    """Write the page."""
+    results = list(results)
+    sets = {name: [x for x in results if x.set == name] for name in SETS}
+    parts = [HEAD, TOTALS]
+    for name, found in sets.items():
+        if found:
+            cells = [f"{name} set", f"{sum(x.is_counted for x in found)}"]
+            cells += [percentage(found, check) for check in SHOWN]
+            cells += [ratio(found, time) for time in ("us_grad", "us_jit")]
+            parts.append(f"| {' | '.join(cells)} |\n")
+    for name, found in sets.items():
+        if found:
+            parts += [TITLES[name], BY_PACKAGE, *by_package(found)]
+            listed = list(exceptions(found))
+            parts += ["\nNot right, or not counted:\n\n", *listed] if listed else []
+    return "".join(parts)
