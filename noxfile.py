@@ -454,6 +454,17 @@ def libraries(session: nox.Session) -> None:
 
 
 @nox.session
+def packages(session: nox.Session) -> None:
+    """Run functions of packages written for NumPy, as they are, by ``tinyjax.source.capture``.
+
+    It fails where a check is not right that was when the table was written. Arguments name packages
+    or sets; ``--write`` writes the table, and docs/packages.md.
+    """
+    python = apart(session, "packages", *nox.project.dependency_groups(PROJECT, "packages"))
+    session.run(python, "-W", "ignore", "-m", "packages", *session.posargs, env=TESTS)
+
+
+@nox.session
 def scipy(session: nox.Session) -> None:
     """Run SciPy's own tests of the array API, as on JAX. Arguments go to pytest."""
     install(session, ".", "test")

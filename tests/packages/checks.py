@@ -1,4 +1,4 @@
-"""The checks of one row: values, gradients, compiled gradients, batches, and what is left behind."""
+"""The checks of one row: values, gradients, compiled gradients, batches, no traces left."""
 
 import re
 import signal

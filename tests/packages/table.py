@@ -106,7 +106,7 @@ three inputs of 64-bit floats.
 
 - **value**: the captured function gives what the plain one gives.
 - **grad**: `tinyjax.grad(source.capture(f))` agrees with central differences of fourth order.
-- **jit**: `tinyjax.jit(tinyjax.grad(source.capture(f)))`, compiled once, agrees at the three inputs.
+- **jit**: `tinyjax.jit(tinyjax.grad(source.capture(f)))`, one function, agrees at the three inputs.
 - **vmap**: `tinyjax.vmap(source.capture(f))` of the three inputs gives their values.
 
 After all of it the plain function is called again, and gives the same values of unchanged inputs.
@@ -150,7 +150,7 @@ def exceptions(results: Iterable[Result]) -> Iterator[str]:
     for result in sorted(results, key=lambda result: result.package.lower()):
         name = f"- {result.package} `{result.function}`: "
         if result.compiled:
-            yield f"{name}not counted, since it computes by compiled code of its own: {result.compiled}\n"
+            yield f"{name}not counted, computed by the package in compiled code: {result.compiled}\n"
         elif not result.is_right:
             failed = [(check, getattr(result, check)) for check in CHECKS]
             yield (

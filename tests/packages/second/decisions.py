@@ -104,6 +104,7 @@ ROWS: Final = (
         replicated,
         GAMES,
         tolerance=1e-4,
+        rounding=1e-6,
     ),
     Row(
         "pingouin",
