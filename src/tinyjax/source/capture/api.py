@@ -7,8 +7,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-import tinyjax
-from tinyjax import errors, tree
+import numpy as np
+
+from tinyjax import config, errors, tree
 from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
@@ -36,7 +37,7 @@ class CapturedFunction(Generic[P, R]):
         run = runs.Run()
         token = runs.current.set(run)
         try:
-            with tinyjax.default_dtypes("float64"):
+            with config.Mixed():
                 result = _captured(self.fun, args, kwargs)
         except Exception as error:
             raise error.with_traceback(_of_user(error.__traceback__))
@@ -48,9 +49,24 @@ class CapturedFunction(Generic[P, R]):
 
 
 def _captured(fun: Any, args: Any, kwargs: Any) -> Any:
-    wrapped = tree.map(arr.wrap, (args, kwargs))
+    wrapped = tree.map(_as_argument, (args, kwargs))
     result = calls.call(fun, *wrapped[0], **wrapped[1])
     return tree.map(arr.unwrap, result, is_leaf=arr.is_captured)
+
+
+def _as_argument(x: Any) -> Any:
+    """Return an argument as the program sees it: Python's numbers have 64 bits."""
+    if isinstance(x, tr.Tracer) and x.weak_type and x.dtype in _WIDE:
+        return arr.number(arr.wrap(x.astype(_WIDE[x.dtype])))
+    return arr.wrap(x)
+
+
+#: What Python's numbers are to NumPy, by their default dtypes.
+_WIDE: Final = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.complex64): np.dtype(np.complex128),
+    np.dtype(np.int32): np.dtype(np.int64),
+}
 
 
 def _is_traced(values: Any) -> bool:

@@ -658,7 +658,7 @@ def _is_permuted(x: Any) -> bool:
     return view.ndim > 1 and not view.flags.c_contiguous
 
 
-def _in_order_of(inputs: Sequence[Any], value: Array) -> Any:
+def in_order_of(inputs: Sequence[Any], value: Array) -> Any:
     """Return the result of a universal function, in memory as NumPy has it."""
     if not isinstance(value, Tracer) or value.ndim < 2 or not any(map(_is_permuted, inputs)):
         return wrap(value)
@@ -895,12 +895,12 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Apply a universal function to values without foreign classes among them."""
     values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
     if ufunc is np.power and _is_small_integer(values[1]):
-        return _in_order_of(inputs, values[0] ** int(values[1]))
+        return in_order_of(inputs, values[0] ** int(values[1]))
     if any(type(x) in _CONTAINERS for x in values):
         values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
     result = ufunc(*values)
     if isinstance(result, Array):
-        return _in_order_of(inputs, result)
+        return in_order_of(inputs, result)
     return wrap(result) if type(result) is tuple and is_traced(result) else follow(result)
 
 

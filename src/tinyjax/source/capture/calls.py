@@ -28,7 +28,7 @@ import numpy as np
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capture import arrays as arr, rewriting, runs
-from tinyjax.source.capture.arrays import HANDLERS, Captured, CapturedArray, follow, plain
+from tinyjax.source.capture.arrays import HANDLERS, Captured, CapturedArray, follow, in_order_of, plain, wrap
 
 #: Packages whose Python functions are called as they are.
 _AS_THEY_ARE: Final = {
@@ -49,16 +49,22 @@ _PLAIN: Final = {
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
 
+#: Values that nothing traced can be reached from.
+_ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
+
+
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
     kind = type(g)
     if kind is FunctionType:
         return _call_function(g, args, kwargs)
-    if kind is MethodType:
-        owner = g.__self__
-        return _call_method_of(g, owner, args, kwargs)
+    if kind is BuiltinFunctionType and not kwargs and _are_atoms(args):
+        result = g(*args)
+        return follow(result) if type(result) is np.ndarray else result
     if kind is np.ufunc:
         return _call_ufunc(g, args, kwargs)
+    if kind is MethodType:
+        return _call_method_of(g, g.__self__, args, kwargs)
     if kind is _Dispatched:
         return _call_dispatched(g, args, kwargs)
     try:
@@ -72,9 +78,22 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _call_other(g, kind, args, kwargs)
 
 
+def _are_atoms(values: Sequence[Any]) -> bool:
+    for x in values:
+        if type(x) not in _ATOMS:
+            return False
+    return True
+
+
 def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call a method, or a function of a module."""
     kind = type(owner)
+    if kind is ModuleType:
+        function = getattr(owner, name)
+        if type(function) is BuiltinFunctionType and not kwargs and _are_atoms(args):
+            result = function(*args)
+            return follow(result) if type(result) is np.ndarray else result
+        return call(function, *args, **kwargs)
     if kind is CapturedArray or kind is arr.CapturedScalar or kind is arr.CapturedFloat:
         return getattr(owner, name)(*args, **kwargs)
     return call(attribute(owner, name), *args, **kwargs)
@@ -186,6 +205,12 @@ arr.from_source.append(from_source)
 
 
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
+    if not kwargs and len(args) == g.nin and g not in HANDLERS:
+        for x in args:
+            if type(x) not in _OPERANDS:
+                break
+        else:
+            return arr.wrap_ufunc(g, args)
     if not (arr.holds_captured(args) or arr.holds_captured(kwargs)):
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
@@ -518,15 +543,29 @@ def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[.
 # Operators
 
 
+#: Classes of operands that are what they hold.
+_CAPTURED: Final = {CapturedArray, arr.CapturedScalar}
+_OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
+
+
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
+    is_direct = name != "pow"
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
+        if first in _ATOMS and second in _ATOMS:
+            return apply(x, y)
+        if is_direct and first in _OPERANDS and second in _OPERANDS:
+            left = x._captured_value if first in _CAPTURED else x
+            right = y._captured_value if second in _CAPTURED else y
+            result = apply(left, right)
+            if type(result) is np.ndarray:
+                return follow(result)
+            return in_order_of((x, y), result) if result.ndim > 1 else wrap(result)
         if first in _PLAIN and second in _PLAIN:
-            result = apply(x, y)
-            return follow(result) if type(result) is np.ndarray else result
+            return apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
