@@ -685,10 +685,17 @@ def function_with_output(d: Drawing) -> str:
     return d.random.choice(options)
 
 
+def _overlaps(array: np.ndarray) -> bool:
+    """Return whether elements of an array share memory with others of it."""
+    strides = [s * np.arange(n) for s, n in zip(array.strides, array.shape, strict=True)]
+    offsets = sum(np.ix_(*strides), np.zeros(array.shape)) if strides else np.zeros(())
+    return len(np.unique(offsets)) < array.size
+
+
 def function_that_writes(d: Drawing) -> str:
     a = d.target()
     array = d.read(a)
-    if not array.size:
+    if not array.size or _overlaps(array):  # NumPy says nothing of what these do then
         raise UnfitError
     shape, size = array.shape, array.size
     i = d.random.randrange(size)

@@ -13,6 +13,7 @@ from tinyjax import config, errors, tree
 from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
+from tinyjax.errors import TinyjaxError
 from tinyjax.source.capture import arrays as arr, calls, functions, libraries, runs, subclasses
 
 P = ParamSpec("P")
@@ -40,7 +41,10 @@ class CapturedFunction(Generic[P, R]):
             with config.Mixed():
                 result = _captured(self.fun, args, kwargs)
         except Exception as error:
-            raise error.with_traceback(_of_user(error.__traceback__))
+            of_user = error.with_traceback(_of_user(error.__traceback__))
+            if run.refusals and not isinstance(error, TinyjaxError):
+                raise run.refusals[0] from of_user
+            raise of_user
         finally:
             runs.current.reset(token)
         if run.refusals:
