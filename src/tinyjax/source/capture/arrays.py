@@ -610,10 +610,12 @@ def plain(x: Any) -> Any:
     if issubclass(kind, Captured):
         value = x._captured_value
         return x if isinstance(value, Array) else value
-    if kind is list or kind is tuple:
-        return kind([plain(item) for item in x]) if holds_captured(x) else x
+    if (kind is list or kind is tuple) and holds_captured(x):
+        items = [plain(item) for item in x]
+        return x if all(map(operator.is_, items, x)) else kind(items)
     if kind is dict and holds_captured(x):
-        return {name: plain(item) for name, item in x.items()}
+        named = {name: plain(item) for name, item in x.items()}
+        return x if all(map(operator.is_, named.values(), x.values())) else named
     return x
 
 

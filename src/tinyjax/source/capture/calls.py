@@ -27,8 +27,16 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capture import arrays as arr, rewriting, runs
-from tinyjax.source.capture.arrays import HANDLERS, Captured, CapturedArray, follow, in_order_of, plain, wrap
+from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs
+from tinyjax.source.capture.arrays import (
+    HANDLERS,
+    Captured,
+    CapturedArray,
+    follow,
+    in_order_of,
+    plain,
+    wrap,
+)
 
 #: Packages whose Python functions are called as they are.
 _AS_THEY_ARE: Final = {
@@ -340,22 +348,42 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     passed = [captured_function(plain(x)) for x in args]
     options = {name: captured_function(plain(x)) for name, x in kwargs.items()}
     held = [
-        (x._captured_memory, view, sys.getrefcount(view))
+        (x._captured_memory, view)
         for x, view in zip(args, passed, strict=True)
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
+    counts = _references(held)
     try:
         result = g(*passed, **options)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
             raise
         raise runs.refusal(_qualified_name(g)) from error
-    for memory, view, count in held:
-        if sys.getrefcount(view) > count and result is not view:
+    for memory, view in held:
+        if mem.is_view_of(result, view) and result.dtype == view.dtype:
+            return CapturedArray(memory, result)
+    for (memory, _), before, after in zip(held, counts, _references(held), strict=True):
+        if after > before:
             memory.is_shared = True
+    for x, copy in zip(args, passed, strict=True):
+        if type(x) is list and copy is not x:
+            _write_back(x, copy)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
     return follow(result)
+
+
+def _references(held: Sequence[tuple[mem.Memory, Any]]) -> list[int]:
+    """Return how many references there are to each array."""
+    return [sys.getrefcount(view) for _, view in held]
+
+
+def _write_back(original: list[Any], copy: list[Any]) -> None:
+    """Do to a list what was done to its copy."""
+    before = {id(plain(item)): item for item in original}
+    items = [before[id(item)] if id(item) in before else follow(item) for item in copy]
+    if len(items) != len(original) or not all(map(operator.is_, items, original)):
+        original[:] = items
 
 
 def _qualified_name(g: Any) -> str:
@@ -396,8 +424,10 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
         return _call_higher(cls, args, kwargs)
     if package in ("numpy", "pandas", "scipy") or issubclass(cls, np.ndarray):
         return native(cls, args, kwargs)
-    if cls in (bytes, bytearray, memoryview) and arr.is_traced(list(args)):
-        raise runs.refusal(cls.__name__)
+    if cls in (bytes, bytearray, memoryview):
+        if arr.is_traced(list(args)):
+            raise runs.refusal(cls.__name__)
+        return native(cls, args, kwargs)
     return cls(*[captured_function(x) for x in args], **kwargs)
 
 
