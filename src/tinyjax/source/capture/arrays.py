@@ -173,6 +173,10 @@ class Captured:
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
+    def conjugate(self) -> Any:
+        """Return the complex conjugate."""
+        return apply_ufunc(np.conjugate, "__call__", (self,), {})
+
     def is_integer(self) -> bool:
         """Return whether a number is a whole one."""
         return bool(self % 1 == 0)
@@ -226,6 +230,9 @@ class CapturedScalar(Captured):
     def imag(self) -> Any:
         return wrap(jnp.imag(self._value)) if self.dtype.kind == "c" else 0.0
 
+    conj = Captured.conjugate
+    __iter__ = None
+
     def copy(self, order: str = "C") -> Any:
         return self
 
@@ -255,6 +262,17 @@ class CapturedFloat(CapturedScalar):
         return repr(self._captured_text().item())
 
     __str__ = __repr__
+
+    def conjugate(self) -> Any:
+        return number(super().conjugate())
+
+    @property
+    def real(self) -> Any:
+        return number(super().real)
+
+    @property
+    def imag(self) -> Any:
+        return number(super().imag)
 
 
 class CapturedArray(Captured):
@@ -449,6 +467,8 @@ class CapturedArray(Captured):
         order = axes[0] if len(axes) == 1 else axes
         return apply_function(np.transpose, (self, order or None), {})
 
+    conj = Captured.conjugate
+
     def fill(self, value: Any) -> None:
         """Write one value into all elements."""
         write(self, ..., value)
@@ -477,12 +497,6 @@ class CapturedArray(Captured):
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: A002
         """Limit the elements."""
         return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
-
-    def conj(self) -> Any:
-        """Return the complex conjugate."""
-        return np.conjugate(self)
-
-    conjugate = conj
 
     def byteswap(self, inplace: bool = False) -> Any:
         """Refuse: bytes have no derivative."""

@@ -102,7 +102,7 @@ def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
             result = function(*args)
             return follow(result) if type(result) is np.ndarray else result
         return call(function, *args, **kwargs)
-    if kind is CapturedArray or kind is arr.CapturedScalar or kind is arr.CapturedFloat:
+    if kind is CapturedArray or kind is arr.CapturedScalar:
         return getattr(owner, name)(*args, **kwargs)
     return call(attribute(owner, name), *args, **kwargs)
 
@@ -359,6 +359,9 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
             raise
         raise runs.refusal(_qualified_name(g)) from error
+    for x, view in zip(args, passed, strict=True):
+        if result is view and type(x) is CapturedArray:
+            return x
     for memory, view in held:
         if mem.is_view_of(result, view) and result.dtype == view.dtype:
             return CapturedArray(memory, result)
@@ -459,12 +462,17 @@ def _is_captured_function(fun: Any) -> bool:
 def attribute(owner: Any, name: str) -> Any:
     """Return an attribute, by the rewritten form of its property."""
     kind = type(owner)
+    if kind is arr.CapturedFloat:
+        return _attribute_of_number(owner, name)
     if kind in _PLAIN:
         return getattr(owner, name)
     if kind is super and issubclass(type(owner.__self__), Captured):
         return HANDLERS[super](owner, name)
     if kind is super or isinstance(owner, type):
         return getattr(owner, name)
+    own = kind.__getattribute__
+    if _is_captured_function(own):
+        return call(own, owner, name)
     if name == "__array_finalize__" and issubclass(kind, CapturedArray):
         return functools.partial(call, owner.subclass.__array_finalize__, owner)
     found = _descriptor(kind, name)
@@ -486,6 +494,41 @@ def attribute(owner: Any, name: str) -> Any:
     if _is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
         return call(getter, descriptor, owner, kind)
     return getattr(owner, name)
+
+
+def _attribute_of_number(owner: Any, name: str) -> Any:
+    """Return an attribute of a number of Python's, which has fewer than one of NumPy's."""
+    kind = owner.__class__
+    if not hasattr(kind, name):
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        raise runs.refusal(f"{kind.__name__}.{name}") from None
+
+
+def get_attribute(owner: Any, name: str, *default: Any) -> Any:
+    """Return an attribute as the function ``getattr`` does."""
+    if not default:
+        return attribute(owner, name)
+    try:
+        return attribute(owner, name)
+    except AttributeError:
+        return default[0]
+
+
+def has_attribute(owner: Any, name: str) -> bool:
+    """Return what the function ``hasattr`` does."""
+    try:
+        attribute(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+HANDLERS[getattr] = get_attribute
+HANDLERS[hasattr] = has_attribute
+HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 
 
 def _attribute_of_object(owner: Any, kind: type, name: str) -> Any:
@@ -511,6 +554,10 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     found = _descriptor(kind, name)
     if found is not None and found[0] == "property" and _is_captured_function(found[1].fset):
         call(found[1].fset, owner, value)
+        return
+    setter = getattr(type(found[1]), "__set__", None) if found is not None else None
+    if found is not None and _is_captured_function(setter):
+        call(setter, found[1], owner, value)
         return
     setattr(owner, name, value)
 
