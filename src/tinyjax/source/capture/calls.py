@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import (
     BuiltinFunctionType,
@@ -431,7 +432,53 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
         if arr.is_traced(list(args)):
             raise runs.refusal(cls.__name__)
         return native(cls, args, kwargs)
+    if package in _OF_NUMBERS and arr.is_traced(list(args)):
+        raise runs.refusal(_qualified_name(cls))
     return cls(*[captured_function(x) for x in args], **kwargs)
+
+
+#: Packages whose classes hold numbers that are not of machine precision, or run elsewhere.
+_OF_NUMBERS: Final = ("decimal", "_decimal", "fractions", "array")
+
+
+def start_thread(thread: threading.Thread) -> None:
+    """Start a thread, which must not have traced values: it is not of the run."""
+    held = vars(thread)
+    reached = (held.get("_target"), held.get("_args"), held.get("_kwargs"))
+    if any(map(reaches_captured, reached)):
+        raise runs.refusal("a thread")
+    thread.start()
+
+
+def reaches_captured(x: Any) -> bool:
+    """Return whether a value under capture is held by a container, or by what a function has."""
+    kind = type(x)
+    if kind is functools.partial:
+        return reaches_captured(x.func) or arr.holds_captured((x.args, x.keywords))
+    if kind is MethodType:
+        held = getattr(x.__self__, "__dict__", None)
+        return arr.holds_captured((x.__self__, held)) or reaches_captured(x.__func__)
+    if kind is FunctionType:
+        defaults = (x.__defaults__, x.__kwdefaults__)
+        return arr.holds_captured((_cells(x), defaults)) or any(
+            type(cell) is FunctionType and cell is not x and arr.holds_captured(_cells(cell))
+            for cell in _cells(x)
+        )
+    return arr.holds_captured(x)
+
+
+def _cells(fun: FunctionType) -> tuple[Any, ...]:
+    """Return what a function closes over."""
+    found: list[Any] = []
+    for cell in fun.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # it has no value yet
+            continue
+    return tuple(found)
+
+
+HANDLERS[threading.Thread.start] = start_thread
 
 
 # Attributes and items

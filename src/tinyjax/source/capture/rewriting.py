@@ -224,7 +224,7 @@ _UNARY: Final[dict[type[ast.unaryop], str]] = {
     ast.Invert: "invert",
 }
 #: Functions that look at the frame of their caller.
-_OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "__import__"}
+_OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"}
 
 
 class Rewriter(ast.NodeTransformer):
