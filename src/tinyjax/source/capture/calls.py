@@ -675,7 +675,7 @@ _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
-    is_direct = name != "pow"
+    is_direct, is_elementwise = name != "pow", name != "matmul"
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
@@ -687,7 +687,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             result = apply(left, right)
             if type(result) is np.ndarray:
                 return follow(result)
-            return in_order_of((x, y), result) if result.ndim > 1 else wrap(result)
+            return in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
         if first in _PLAIN and second in _PLAIN:
             return apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
