@@ -615,7 +615,12 @@ def unwrap(x: Any) -> Any:
         return {name: unwrap(item) for name, item in x.items()}
     if kind is slice:
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
-    return x
+    return unmasked(x)
+
+
+def unmasked(x: Any) -> Any:
+    """Return the data of a masked array without a masked element; other values as they are."""
+    return x.data if type(x) is np.ma.MaskedArray and not np.any(x.mask) else x
 
 
 def plain(x: Any) -> Any:

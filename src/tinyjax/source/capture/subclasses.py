@@ -38,9 +38,15 @@ def _same(array: Any) -> Any:
     return array
 
 
+#: Classes that have one of their own under capture.
+CLASSES: Final[dict[type[Any], type[CapturedSubclass]]] = {}
+
+
 @functools.cache
 def captured_class(subclass: type[Any]) -> type[CapturedSubclass]:
     """Return the class of arrays under capture with the methods of a subclass."""
+    if subclass in CLASSES:
+        return CLASSES[subclass]
     if issubclass(subclass, np.ma.MaskedArray):
         raise runs.refusal(f"{subclass.__name__} of traced values, whose gaps would be lost,")
     names: dict[str, Any] = {}
@@ -61,7 +67,7 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
     kind = captured_class(subclass)
     made = kind(array._captured_memory, array._captured_view, array, _same)
     finalize = subclass.__array_finalize__
-    if type(finalize) is FunctionType:
+    if type(finalize) is FunctionType and subclass not in CLASSES:
         call(finalize, made, array if model is None else model)
     return made
 
@@ -106,7 +112,7 @@ def base_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
 
 
 def _base(x: Any) -> Any:
-    return x._captured_plain() if isinstance_of_subclass(x) else x
+    return x._captured_plain() if isinstance_of_subclass(x) else arr.unmasked(x)
 
 
 def attribute_of_super(owner: Any, name: str) -> Any:
