@@ -35,6 +35,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "docs/jaxlib": 0.5,
     "docs/performance": 1.2,
     "docs/performance-tables": 0.5,
+    "docs/packages": 0.3,
     "docs/reading": 0.6,
     "docs/tutorials/traps": 1.2,
     "docs/which": 1.5,

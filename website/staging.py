@@ -58,6 +58,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/faq",
         "docs/glossary",
         "docs/numpy",
+        "docs/packages",
         "docs/toolbox",
         "docs/implicit",
         "docs/source",

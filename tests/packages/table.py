@@ -150,14 +150,11 @@ def exceptions(results: Iterable[Result]) -> Iterator[str]:
     for result in sorted(results, key=lambda result: result.package.lower()):
         name = f"- {result.package} `{result.function}`: "
         if result.compiled:
-            yield f"{name}not counted, computed by the package in compiled code: {result.compiled}\n"
+            yield f"{name}not counted, compiled code of the package: {result.compiled}\n"
         elif not result.is_right:
-            failed = [(check, getattr(result, check)) for check in CHECKS]
-            yield (
-                name
-                + ", ".join(f"{c} {status}" for c, status in failed if status != "right")
-                + "\n"
-            )
+            statuses = {check: getattr(result, check) for check in CHECKS}
+            failed = [f"{check} {x}" for check, x in statuses.items() if x != "right"]
+            yield f"{name}{', '.join(failed)}\n"
 
 
 def text(results: Iterable[Result]) -> str:

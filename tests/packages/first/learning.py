@@ -38,7 +38,7 @@ TARGETS: Final = [1.0, 2.0, 0.5]
 CLOUDS: Final = (
     POINTS,
     POINTS * 1.5,
-    POINTS + np.array([[0.1, 0.0]]) * np.arange(3)[:, None],
+    POINTS + np.array([[0.1, 0.0]]) * np.arange(3.0)[:, None],
 )
 QUERIES: Final = (POINTS[:1] + 0.2, POINTS[1:2], POINTS[2:])
 PROCESS: Final = GaussianProcessRegressor(kernels.RBF(1.0), optimizer=None).fit(POINTS, TARGETS)
