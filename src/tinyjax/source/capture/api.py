@@ -14,13 +14,22 @@ from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.errors import TinyjaxError
-from tinyjax.source.capture import arrays as arr, calls, functions, libraries, masked, runs, subclasses
+from tinyjax.source.capture import (
+    arrays as arr,
+    calls,
+    functions,
+    libraries,
+    masked,
+    methods,
+    runs,
+    subclasses,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Modules of handlers: loaded here, and so registered.
-_HANDLERS: Final = (functions, libraries, masked, subclasses)
+_HANDLERS: Final = (functions, libraries, masked, subclasses, methods)
 
 
 class CapturedFunction(Generic[P, R]):

@@ -755,7 +755,13 @@ def key_of(key: Any) -> Any:
         if known is None and value.dtype.kind != "b":
             return key
         return runs.decide(value, "an index")
+    if kind not in _OF_INDICES and hasattr(kind, "__index__"):
+        return operator.index(key)
     return key
+
+
+#: Classes of what an index is made of.
+_OF_INDICES: Final = {int, bool, np.ndarray, np.int64, np.bool_, type(None), type(Ellipsis)}
 
 
 def _whole(value: Any) -> Any:

@@ -8,6 +8,7 @@ traced value it raises, since it gets an object that it does not know.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import sys
 import threading
@@ -155,7 +156,7 @@ def _without_source(g: FunctionType) -> FunctionType | None:
 
 
 def _dispatched_if_function(x: Any) -> Any:
-    return dispatched(x) if _is_captured_function(x) else x
+    return dispatched(x) if is_captured_function(x) else x
 
 
 
@@ -213,6 +214,20 @@ _running: Final[list[Any]] = []
 arr.from_source.append(from_source)
 
 
+def _with_arrays(args: Any) -> Any:
+    """Return arguments with what the user's ``__array__`` gives in place of its objects."""
+    for x in args:
+        if _makes_arrays(x):
+            made = (HANDLERS[np.asarray](x) if _makes_arrays(x) else x for x in args)
+            return tuple(made)
+    return args
+
+
+def _makes_arrays(x: Any) -> bool:
+    """Return whether an object becomes an array by a method of the user's."""
+    return is_captured_function(getattr(type(x), "__array__", None)) and not arr.is_foreign(x)
+
+
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     if not kwargs and len(args) == g.nin and g not in HANDLERS:
         for x in args:
@@ -220,6 +235,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
                 break
         else:
             return arr.wrap_ufunc(g, args)
+    args = _with_arrays(args)
     if not (arr.holds_captured(args) or arr.holds_captured(kwargs)):
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
@@ -237,6 +253,7 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
                 return call(protocol, x, g, (type(x),), args, kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
+    args = _with_arrays(args)
     if arr.holds_captured(args) or arr.holds_captured(kwargs):
         return arr.apply_function(g, args, kwargs)
     return follow(g(*args, **kwargs))
@@ -250,12 +267,14 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
             return call(g.__wrapped__, *args, **kwargs)
         return g(*args, **kwargs)
     if kind in _BUILTIN:
-        return _call_builtin(g, args, kwargs)
+        return call_builtin(g, args, kwargs)
     if kind.__module__.startswith("numba") and hasattr(g, "py_func"):
         if arr.holds_captured(args) or arr.holds_captured(kwargs):
             return call(g.py_func, *args, **kwargs)
         return native(g, args, kwargs)
-    if not issubclass(kind, (np.vectorize, Captured)):
+    if issubclass(kind, np.vectorize):
+        return HANDLERS[np.vectorize.__call__](g, *args, **kwargs)
+    if not issubclass(kind, Captured):
         method = getattr(kind, "__call__", None)
         if type(method) is FunctionType:
             return call(method, g, *args, **kwargs)
@@ -276,7 +295,8 @@ _OF_PYTHON: Final = (
 )
 
 
-def _call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
+def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function in C."""
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
@@ -288,6 +308,8 @@ def _call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         if arr.holds_captured(args) or arr.holds_captured(kwargs):
             return arr.apply_ufunc(owner, g.__name__, args, kwargs)
         return follow(g(*args, **kwargs))
+    if type(owner) is list and g.__name__ == "sort":
+        return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
         return g(*[captured_function(x) for x in args], **kwargs)
     if g in _HIGHER:
@@ -499,7 +521,8 @@ def _descriptor(cls: type, name: str) -> tuple[str, Any] | None:
     return None
 
 
-def _is_captured_function(fun: Any) -> bool:
+def is_captured_function(fun: Any) -> bool:
+    """Return whether a value is a function of Python's that is called in its rewritten form."""
     if type(fun) is not FunctionType:
         return False
     module = fun.__globals__.get("__name__") or ""
@@ -515,10 +538,12 @@ def attribute(owner: Any, name: str) -> Any:
         return getattr(owner, name)
     if kind is super and issubclass(type(owner.__self__), Captured):
         return HANDLERS[super](owner, name)
-    if kind is super or isinstance(owner, type):
+    if kind is super or kind is type:
         return getattr(owner, name)
+    if isinstance(owner, type):
+        return _attribute_of_class(owner, kind, name)
     own = kind.__getattribute__
-    if _is_captured_function(own):
+    if is_captured_function(own):
         return call(own, owner, name)
     if name == "__array_finalize__" and issubclass(kind, CapturedArray):
         return functools.partial(call, owner.subclass.__array_finalize__, owner)
@@ -527,7 +552,7 @@ def attribute(owner: Any, name: str) -> Any:
         return _attribute_of_object(owner, kind, name)
     what, descriptor = found
     if what == "property":
-        if _is_captured_function(descriptor.fget):
+        if is_captured_function(descriptor.fget):
             try:
                 return call(descriptor.fget, owner)
             except AttributeError:
@@ -538,8 +563,16 @@ def attribute(owner: Any, name: str) -> Any:
         return getattr(owner, name)
     getter = type(descriptor).__get__
     is_data = hasattr(type(descriptor), "__set__")
-    if _is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
+    if is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
         return call(getter, descriptor, owner, kind)
+    return getattr(owner, name)
+
+
+def _attribute_of_class(owner: type, meta: type, name: str) -> Any:
+    """Return an attribute of a class, which may be a property of its metaclass."""
+    found = _descriptor(meta, name)
+    if found is not None and found[0] == "property" and is_captured_function(found[1].fget):
+        return call(found[1].fget, owner)
     return getattr(owner, name)
 
 
@@ -580,7 +613,7 @@ HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 
 def _attribute_of_object(owner: Any, kind: type, name: str) -> Any:
     fallback = getattr(kind, "__getattr__", None)
-    if not _is_captured_function(fallback):
+    if not is_captured_function(fallback):
         return getattr(owner, name)
     try:
         return object.__getattribute__(owner, name)
@@ -595,15 +628,15 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
         arr.write(getattr(owner, name), ..., value)
         return
     method = kind.__setattr__
-    if _is_captured_function(method):
+    if is_captured_function(method):
         call(method, owner, name, value)
         return
     found = _descriptor(kind, name)
-    if found is not None and found[0] == "property" and _is_captured_function(found[1].fset):
+    if found is not None and found[0] == "property" and is_captured_function(found[1].fset):
         call(found[1].fset, owner, value)
         return
     setter = getattr(type(found[1]), "__set__", None) if found is not None else None
-    if found is not None and _is_captured_function(setter):
+    if found is not None and is_captured_function(setter):
         call(setter, found[1], owner, value)
         return
     setattr(owner, name, value)
@@ -621,9 +654,12 @@ def item(owner: Any, key: Any) -> Any:
     if kind in _PLAIN:
         return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
-    if type(method) is FunctionType and not isinstance(owner, type):
-        if _is_captured_function(method) or arr.holds_captured(key):
+    if type(method) is FunctionType:
+        if is_captured_function(method) or arr.holds_captured(key):
             return call(method, owner, key)
+    missing = getattr(kind, "__missing__", None)
+    if is_captured_function(missing) and issubclass(kind, dict) and key not in owner:
+        return call(missing, owner, key)
     return owner[key]
 
 
@@ -636,7 +672,7 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
         owner[key] = value
     else:
         method = getattr(kind, "__setitem__", None)
-        if _is_captured_function(method):
+        if is_captured_function(method):
             call(method, owner, key, value)
         else:
             owner[key] = value
@@ -676,6 +712,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
     is_direct, is_elementwise = name != "pow", name != "matmul"
+    inherited = getattr(object, method, None)
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
@@ -691,16 +728,17 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         if first in _PLAIN and second in _PLAIN:
             return apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
+        own = None if own is inherited else own
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
-        if _is_captured_function(own) and not overrides:
+        if is_captured_function(own) and not overrides:
             result = call(own, x, y)
             if result is not NotImplemented:
                 return result
-            if _is_captured_function(other):
+            if is_captured_function(other):
                 result = call(other, y, x)
             return apply(x, y) if result is NotImplemented else result
-        if _is_captured_function(other) and (own is None or overrides or not _takes(first, y)):
+        if is_captured_function(other) and (own is None or overrides or not _takes(first, y)):
             result = call(other, y, x)
             return apply(x, y) if result is NotImplemented else result
         return apply(x, y)
@@ -723,7 +761,7 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
         if first in _PLAIN and type(y) in _PLAIN:
             return apply(x, y)
         own = getattr(first, method, None)
-        if _is_captured_function(own):
+        if is_captured_function(own):
             result = call(own, x, y)
             if result is not NotImplemented:
                 return result
@@ -742,7 +780,7 @@ def _unary(apply: Callable[[Any], Any], name: str) -> Any:
         if kind in _PLAIN:
             return follow(apply(x)) if kind is np.ndarray else apply(x)
         own = getattr(kind, method, None)
-        return call(own, x) if _is_captured_function(own) else apply(x)
+        return call(own, x) if is_captured_function(own) else apply(x)
 
     return dispatch
 
@@ -754,11 +792,24 @@ def iterate(x: Any) -> Any:
     """Return what a loop iterates over: by the rewritten forms of the methods of an iterator."""
     if type(x) in _PLAIN:
         return x
-    method = getattr(type(x), "__iter__", None)
-    if _is_captured_function(method):
+    kind = type(x)
+    method = getattr(kind, "__iter__", None)
+    if is_captured_function(method):
         x = call(method, x)
+    elif method is None and is_captured_function(getattr(kind, "__getitem__", None)):
+        return _items(x)
     step = getattr(type(x), "__next__", None)
-    return _steps(x, step) if _is_captured_function(step) else x
+    return _steps(x, step) if is_captured_function(step) else x
+
+
+def _items(x: Any) -> Iterator[Any]:
+    """Iterate over a sequence that has ``__getitem__`` only."""
+    for i in itertools.count():
+        try:
+            value = item(x, i)
+        except IndexError:
+            return
+        yield value
 
 
 def _steps(iterator: Any, step: Any) -> Iterator[Any]:
@@ -788,7 +839,7 @@ class _Entered:
 def enter(manager: Any) -> Any:
     """Return a context manager whose methods, where they are the user's, are captured."""
     method = getattr(type(manager), "__enter__", None)
-    return _Entered(manager) if _is_captured_function(method) else manager
+    return _Entered(manager) if is_captured_function(method) else manager
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}

@@ -297,8 +297,21 @@ class Rewriter(ast.NodeTransformer):
     def _none(self, node: ast.AST) -> ast.expr:
         return ast.copy_location(ast.Constant(None), node)
 
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = self._to(node.value, "iterate", [node.value])
+        return node
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.expr:
+        self.generic_visit(node)
+        node.value = self._to(node.value, "iterate", [node.value])
+        return node
+
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
+        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            node.value = self._unpacked(node)
         (target, *others) = node.targets
         if others:
             return node
@@ -309,6 +322,12 @@ class Rewriter(ast.NodeTransformer):
             args = [node.value, target.value, self._text(target, target.attr)]
             return self._statement(node, "set_attribute", args)
         return node
+
+    def _unpacked(self, node: ast.Assign) -> ast.expr:
+        """Return the value of an assignment that is unpacked."""
+        if len(node.targets) > 1 or isinstance(node.value, (ast.Tuple, ast.List)):
+            return node.value
+        return self._to(node.value, "iterate", [node.value])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
