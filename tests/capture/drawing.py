@@ -300,7 +300,9 @@ class Drawing:
             return f"[{', '.join(self.scalar() for _ in range(shape[0]))}]"
         a = self.fitted(shape)
         if not depth or self.random.random() < 0.3:
-            return a
+            # a copy, since NumPy's assignments from one slice of an array to another with other
+            # steps read what they have written: y[::2] = y[:3]
+            return self.pick(f"+{a}", f"{a}.copy()")
         b = self.fitted(shape)
         options = [
             f"np.sin({a})",
@@ -318,7 +320,7 @@ class Drawing:
             f"({a} > {self.number()}) * {b}",
         ]
         if len(shape) == 1:
-            options += [f"{a}[::-1]", f"np.cumsum({a}) * 0.1", f"np.sort({a})", f"np.roll({a}, 1)"]
+            options += [f"+{a}[::-1]", f"np.cumsum({a}) * 0.1", f"np.sort({a})", f"np.roll({a}, 1)"]
         if len(shape) == 2:
             options += [f"{a}[::-1, ::-1]", f"np.outer({a}[:, 0], {b}[0])"]
             if shape[0] == shape[1]:
@@ -673,9 +675,9 @@ def function_with_output(d: Drawing) -> str:
     if shape:
         options += [
             f"np.cumsum({x} * 0.2, axis=0, out={a})",
-            f"np.stack([{x}[0], *{y}[1:]], out={a})",
-            f"np.concatenate([{x}[:1], {y}[1:]], out={a})",
-            f"np.take({x}, {list(range(shape[0]))[::-1]}, axis=0, out={a})",
+            f"np.stack([+{x}[0], *+{y}[1:]], out={a})",
+            f"np.concatenate([+{x}[:1], +{y}[1:]], out={a})",
+            f"np.take(+{x}, {list(range(shape[0]))[::-1]}, axis=0, out={a})",
         ]
     if len(shape) == 2 and shape[0] == shape[1]:
         options += [
