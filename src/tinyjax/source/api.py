@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overload
@@ -221,9 +222,7 @@ class Gradient:
     with_value: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, gradient = pullbacks.attempt(
-            value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
-        )
+        value, gradient = read_or_captured(self.fun, self.argnums, self.has_aux, args, kwargs)
         if self.with_value:
             return value, gradient
         return (gradient, value[1]) if self.has_aux else gradient
@@ -241,6 +240,24 @@ def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> 
 
 standard_library.WRITTEN[grad] = _gradient_of
 standard_library.WRITTEN[value_and_grad] = _value_and_gradient_of
+
+
+def read_or_captured(
+    fun: Any, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return the value of a function and its gradient, captured where its source cannot be read.
+
+    Raises:
+        SourceError: capture cannot take the function either.
+    """
+    try:
+        return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
+    except errors.SourceError as error:
+        fallback = importlib.import_module("tinyjax.source.capture.fallback")
+        return fallback.value_and_gradient(error, fun, argnums, has_aux, args, kwargs)
+
+
+standard_library.WRITTEN[read_or_captured] = lambda *args: value_and_gradient(*args)
 
 
 def value_and_gradient(
