@@ -8,8 +8,11 @@ constants of the code: no name is added to the module.
 
 from __future__ import annotations
 
+import __future__
 import ast
+import functools
 import linecache
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
@@ -28,7 +31,7 @@ _MARK: Final = "\0capture "
 
 @attrs.frozen(eq=False)
 class _Module:
-    """A parsed file: its statements, what it imports, and the flags of its ``__future__`` imports.
+    """A parsed file: its statements, and what it imports.
 
     Methods of names that a module imports are compiled otherwise than those of other names.
     """
@@ -36,7 +39,6 @@ class _Module:
     text: str
     statements: Sequence[ast.stmt]
     imports: Sequence[ast.stmt]
-    flags: int
 
     def statement_at(self, line: int) -> ast.stmt | None:
         """Return the statement of the module that has a line."""
@@ -47,7 +49,10 @@ class _Module:
 
 
 _modules: Final[dict[str, _Module | None]] = {}
-_FUTURE: Final = {"annotations": 0x1000000}
+#: The flags of imports from ``__future__``, which code made by ``compile`` inherits from its caller.
+_FUTURE: Final = functools.reduce(
+    operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+)
 
 
 def is_rewritten(code: CodeType) -> bool:
@@ -64,7 +69,7 @@ def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
     module = _module_of(code.co_filename, scope)
     statement = module.statement_at(code.co_firstlineno) if module is not None else None
     if module is not None and statement is not None:
-        _rewrite(module, statement, code.co_filename)
+        _rewrite(module, statement, code)
     return _rewritten.setdefault(code, None)
 
 
@@ -101,7 +106,7 @@ def _module_of(filename: str, scope: dict[str, Any]) -> _Module | None:
             tree = ast.parse(text, filename)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    module = _modules[filename] = _Module(text, tree.body, _imports(tree.body), _flags(tree.body))
+    module = _modules[filename] = _Module(text, tree.body, _imports(tree.body))
     return module
 
 
@@ -120,26 +125,18 @@ def _imports(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return imports
 
 
-def _flags(statements: Sequence[ast.stmt]) -> int:
-    flags = 0
-    for statement in statements:
-        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-            for alias in statement.names:
-                flags |= _FUTURE.get(alias.name, 0)
-    return flags
-
-
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *[decorator.lineno for decorator in decorators]])
 
 
-def _rewrite(module: _Module, statement: ast.stmt, filename: str) -> None:
-    """Compile a statement of a module as it is and rewritten, and pair the code objects."""
+def _rewrite(module: _Module, statement: ast.stmt, found: CodeType) -> None:
+    """Compile the statement that has a code as it is and rewritten, and pair the code objects."""
+    filename, flags = found.co_filename, found.co_flags & _FUTURE
 
     def compiled(body: ast.stmt) -> CodeType:
         tree = ast.fix_missing_locations(ast.Module([*module.imports, body], []))
-        code: CodeType = compile(tree, filename, "exec", module.flags, dont_inherit=True)
+        code: CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
         return code
 
     try:
