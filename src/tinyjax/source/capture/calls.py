@@ -439,10 +439,40 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if issubclass(type(made), cls):
         init = type(made).__init__
         if type(init) is FunctionType:
-            call(init, made, *args, **kwargs)
+            _initialize(made, init, args, kwargs)
         elif init is not object.__init__:
             init(made, *args, **kwargs)
     return made
+
+
+def _initialize(made: Any, init: FunctionType, args: Any, kwargs: Any) -> None:
+    """Call ``__init__``; a generated one on a class whose ``__post_init__`` is rewritten."""
+    kind = type(made)
+    if rewriting.is_rewritten(init.__code__) or rewriting.rewritten(init) is not None:
+        call(init, made, *args, **kwargs)
+        return
+    generated = _with_rewritten_hooks(kind)
+    if generated is not None:
+        object.__setattr__(made, "__class__", generated)
+    try:
+        call(init, made, *args, **kwargs)
+    finally:
+        if generated is not None:
+            object.__setattr__(made, "__class__", kind)
+
+
+@functools.cache
+def _with_rewritten_hooks(cls: type) -> type | None:
+    """Return a subclass whose ``__post_init__`` is rewritten; None where there is none."""
+    hook = getattr(cls, "__post_init__", None)
+    registers = type(cls.__init_subclass__) is not BuiltinFunctionType
+    if type(cls) is not type or registers or not is_captured_function(hook):
+        return None
+
+    def post_init(self: Any, *args: Any) -> Any:
+        return call(hook, self, *args)
+
+    return type(cls.__name__, (cls,), {"__slots__": (), "__post_init__": post_init})
 
 
 def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
