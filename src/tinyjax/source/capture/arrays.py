@@ -122,22 +122,23 @@ class Captured:
         return np.asarray(value)
 
     def __repr__(self) -> str:
-        return repr(self._captured_text())
+        return self._captured_text(repr)
 
     def __str__(self) -> str:
-        return str(self._captured_text())
+        return self._captured_text(str)
 
     def __format__(self, spec: str) -> str:
-        return format(self._captured_text()[()], spec)
+        return self._captured_text(lambda data: format(data[()], spec))
 
-    def _captured_text(self) -> HostArray:
-        """Return the data for text, which is not to be read as a number again."""
-        run = runs.current.get()
+    def _captured_text(self, write: Callable[[HostArray], str]) -> str:
+        """Write the data as text, which is not to be read as a number again."""
         value = self._captured_value
-        if run is not None and isinstance(value, Array):
-            run.has_text = True
         known = runs.example(value)
-        return runs.decide(value, "text") if known is None else known
+        text = write(runs.decide(value, "text") if known is None else known)
+        run = runs.current.get()
+        if run is not None and isinstance(value, Array):
+            run.texts.add(text)
+        return text
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise runs.refusal("pickle")
@@ -259,7 +260,7 @@ class CapturedFloat(CapturedScalar):
         return complex if self.dtype.kind == "c" else float
 
     def __repr__(self) -> str:
-        return repr(self._captured_text().item())
+        return self._captured_text(lambda data: repr(data.item()))
 
     __str__ = __repr__
 

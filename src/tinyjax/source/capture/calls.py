@@ -308,6 +308,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         if arr.holds_captured(args) or arr.holds_captured(kwargs):
             return arr.apply_ufunc(owner, g.__name__, args, kwargs)
         return follow(g(*args, **kwargs))
+    if type(owner) is dict:
+        runs.check_no_text(*args)
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
@@ -382,6 +384,8 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
             raise
         raise runs.refusal(_qualified_name(g)) from error
+    if isinstance(result, _READ):
+        runs.check_no_text(*args, *kwargs.values())
     for x, view in zip(args, passed, strict=True):
         if result is view and type(x) is CapturedArray:
             return x
@@ -402,6 +406,10 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _references(held: Sequence[tuple[mem.Memory, Any]]) -> list[int]:
     """Return how many references there are to each array."""
     return [sys.getrefcount(view) for _, view in held]
+
+
+#: What text is read as.
+_READ: Final = (float, complex, np.ndarray, np.generic, list, dict, tuple)
 
 
 def _write_back(original: list[Any], copy: list[Any]) -> None:
@@ -531,6 +539,12 @@ def _cells(fun: FunctionType) -> tuple[Any, ...]:
 
 
 HANDLERS[threading.Thread.start] = start_thread
+
+
+def source_text(text: Any) -> Any:
+    """Return what ``eval`` or ``exec`` is called with, if it has no traced number."""
+    runs.check_no_text(text)
+    return text
 
 
 # Attributes and items
@@ -682,6 +696,9 @@ def item(owner: Any, key: Any) -> Any:
                 return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
         return owner[key]
     if kind in _PLAIN:
+        if kind is dict:
+            runs.check_no_text(key)
+            return owner[key]
         return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
     if type(method) is FunctionType:
@@ -699,6 +716,8 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     if kind is np.ndarray:
         arr.write(owner, key, value)
     elif kind in _PLAIN:
+        if kind is dict:
+            runs.check_no_text(key)
         owner[key] = value
     else:
         method = getattr(kind, "__setitem__", None)
@@ -898,6 +917,7 @@ rewriting.DISPATCHERS.update(
     change_item=change_item,
     change_attribute=change_attribute,
     slice=slice,
+    source_text=source_text,
     iterate=iterate,
     enter=enter,
 )

@@ -543,8 +543,10 @@ def _listed(x: Any) -> Any:
 
 def _as_text(function: Any) -> None:
     def handler(a: Any, *args: Any, **kwargs: Any) -> str:
-        data = a._captured_text() if is_captured(a) else a
-        return str(function(data, *args, **kwargs))
+        def write_text(data: Any) -> str:
+            return str(function(data, *args, **kwargs))
+
+        return a._captured_text(write_text) if is_captured(a) else write_text(a)
 
     HANDLERS[function] = handler
 
@@ -560,7 +562,7 @@ def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
         if not args or not is_traced(args[0]):
             run = runs.current.get()
-            if args and type(args[0]) is str and run is not None and run.has_text:
+            if args and type(args[0]) is str and run is not None and run.texts:
                 raise runs.refusal("a number read from text")
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]

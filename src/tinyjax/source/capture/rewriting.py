@@ -244,6 +244,8 @@ class Rewriter(ast.NodeTransformer):
         function = node.func
         if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
             self.generic_visit(node)
+            if function.id in ("eval", "exec") and node.args:
+                node.args[0] = self._to(node.args[0], "source_text", [node.args[0]])
             return node
         if isinstance(function, ast.Attribute) and not _is_mangled(function.attr):
             owner: ast.expr = self.visit(function.value)

@@ -23,11 +23,11 @@ class Run:
 
     Attributes:
         refusals: what was refused. An error that the program catches refuses its result.
-        has_text: whether a traced value has been written as text.
+        texts: the texts that traced values have been written as.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
-    has_text: bool = False
+    texts: set[str] = attrs.field(factory=set)
 
 
 E = TypeVar("E", bound=ConcretizationError)
@@ -49,6 +49,29 @@ def noted(error: E) -> E:
     if run is not None:
         run.refusals.append(error)
     return error
+
+
+#: Texts that are shorter are found where they are the whole, since others may have them by chance.
+_SHORTEST_PART: Final = 4
+
+
+def check_no_text(*values: object) -> None:
+    """Check that no text of a traced value is read again, as a number or as the key of a cache.
+
+    Raises:
+        CaptureError: one is, so that the derivative would be lost.
+    """
+    run = current.get()
+    if run is not None and run.texts and any(_has_text(value, run.texts) for value in values):
+        raise refusal("a number that was written as text, to be read again,")
+
+
+def _has_text(value: object, texts: set[str]) -> bool:
+    if type(value) is str:
+        return value in texts or any(
+            len(text) >= _SHORTEST_PART and text in value for text in texts
+        )
+    return type(value) in (list, tuple) and any(_has_text(item, texts) for item in value)
 
 
 def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
