@@ -125,7 +125,8 @@ The packages on which `source.capture` was developed.
 ## The second set
 
 Packages that were chosen, and functions that were written down, before `source.capture` had run on
-them.
+them. In its first run 62 of the 83 gradients were right (75 %), 45 compiled gradients (54 %) and 60
+batches (72 %).
 """,
 }
 BY_PACKAGE: Final = """
