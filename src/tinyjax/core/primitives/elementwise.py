@@ -768,11 +768,8 @@ def _slope(name: str, steepness: int, hlo: families.HloFormula) -> Elementwise:
         if dtypes.is_complex(x.dtype):
             decay = np.exp(steepness * np.where(x.real < 0, x, -x))
             return np.asarray(steepness**2 * decay / (1 + decay) ** 2)
-        out = x.astype(np.float32) if x.dtype.itemsize < 4 else x
-        out = np.asarray(np.cosh(out if half == 1 else out * half))
-        np.multiply(out, out, out)
-        np.divide(out.dtype.type(height), out, out)
-        return out.astype(x.dtype, copy=False)
+        wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+        return np.asarray(height / np.cosh(half * wide) ** 2).astype(x.dtype, copy=False)
 
     def of_complex(x: Array) -> Array:
         part = real(x)
@@ -781,16 +778,33 @@ def _slope(name: str, steepness: int, hlo: families.HloFormula) -> Elementwise:
         root = add(decay, _constant(x, 1.0))
         return div(mul(decay, _constant(x, float(steepness**2))), mul(root, root))
 
+    complex_hlo = families.composed(of_complex)
+
     def lower(b: Lowering, x: Value) -> Value:
-        formula = families.composed(of_complex) if dtypes.is_complex(x.dtype) else hlo
-        return formula(b, x)
+        return (complex_hlo if dtypes.is_complex(x.dtype) else hlo)(b, x)
 
     def derivative(t: Array, z: Array, x: Array) -> Array:
         # of x itself for tanh, whose Taylor series this is the recurrence of
         ratio = tanh(x if half == 1 else mul(x, _constant(x, half)))
         return mul(mul(t, z), mul(ratio, _constant(z, float(-steepness))))
 
-    return declared(name, impl, lower, "fc", derivative)
+    primitive = declared(name, impl, lower, "fc", derivative)
+
+    @primitive.def_host
+    def host_rule(avals: Avals, params: NoParams) -> prim.Kernel | None:
+        if avals[0].dtype not in _NATIVE_FLOATS or not avals[0].shape:
+            return None
+        top = avals[0].dtype.type(height)
+
+        def divide_by_square(x: HostArray) -> HostArray:
+            out: HostArray = np.cosh(x if half == 1 else x * half)
+            np.multiply(out, out, out)
+            np.divide(top, out, out)
+            return out
+
+        return divide_by_square
+
+    return primitive
 
 
 sech_squared: Elementwise = _slope("sech_squared", 2, _lower_sech_squared)
