@@ -22,6 +22,7 @@ from tinyjax.source.capture import (
     masked,
     methods,
     runs,
+    stores,
     subclasses,
 )
 
@@ -50,12 +51,15 @@ class CapturedFunction(Generic[P, R]):
             with config.Mixed():
                 result = _captured(self.fun, args, kwargs)
         except Exception as error:
+            stores.close(run)
             of_user = error.with_traceback(_of_user(error.__traceback__))
             if run.refusals and not isinstance(error, TinyjaxError):
                 raise run.refusals[0] from of_user
             raise of_user
         finally:
             runs.current.reset(token)
+        if run.stores:
+            stores.close(run)
         if run.refusals:
             raise run.refusals[0]
         return result

@@ -29,7 +29,7 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs
+from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs, stores
 from tinyjax.source.capture.arrays import (
     HANDLERS,
     Captured,
@@ -313,6 +313,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
+        if arr.holds_captured(args):
+            stores.note(owner)
         return g(*[captured_function(x) for x in args], **kwargs)
     if g in _HIGHER:
         return _call_higher(g, args, kwargs)
@@ -683,6 +685,8 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     if found is not None and is_captured_function(setter):
         call(setter, found[1], owner, value)
         return
+    if arr.holds_captured(value):
+        stores.note(owner)
     setattr(owner, name, value)
 
 
@@ -718,6 +722,8 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     elif kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
+        if arr.holds_captured(value):
+            stores.note(owner)
         owner[key] = value
     else:
         method = getattr(kind, "__setitem__", None)

@@ -24,10 +24,12 @@ class Run:
     Attributes:
         refusals: what was refused. An error that the program catches refuses its result.
         texts: the texts that traced values have been written as.
+        stores: the containers that values have been stored in, by their identities.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
     texts: set[str] = attrs.field(factory=set)
+    stores: dict[int, Any] = attrs.field(factory=dict)
 
 
 E = TypeVar("E", bound=ConcretizationError)

@@ -1,0 +1,77 @@
+"""What a captured program stores in objects: nothing traced stays there when it ends."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from tinyjax.source.capture import arrays as arr, runs
+
+#: References to an object where nothing but this module looks at it.
+_OWN_REFERENCES: Final = 2
+
+
+class Store:
+    """A container that values under capture were stored in, and what it had before.
+
+    Args:
+        owner: a dict, a list, or an object with attributes.
+    """
+
+    __slots__ = ("_before", "_owner", "_references")
+
+    def __init__(self, owner: Any) -> None:
+        container = _container_of(owner)
+        self._before = container.copy()
+        self._references = _OWN_REFERENCES
+        try:
+            self._owner: Callable[[], Any] = weakref.ref(owner)
+        except TypeError:  # a list or a dict, which is held here
+            self._owner = lambda: owner
+            self._references += 1
+
+    def is_kept(self) -> bool:
+        """Return whether something outside of the run holds the container."""
+        owner = self._owner()
+        return owner is not None and sys.getrefcount(owner) > self._references
+
+    def has_traced(self) -> bool:
+        """Put data in place of arrays without anything traced; return whether there are others."""
+        owner = self._owner()
+        container = _container_of(owner)
+        items = container.items() if isinstance(container, dict) else enumerate(container)
+        for key, value in [*items]:
+            if arr.holds_captured(value):
+                container[key] = arr.plain(value)
+        return arr.is_traced({**container} if isinstance(container, dict) else [*container])
+
+    def undo(self) -> None:
+        """Give the container what it had before the run."""
+        owner = self._owner()
+        if owner is not None:
+            container = _container_of(owner)
+            container.clear()
+            (container.extend if isinstance(container, list) else container.update)(self._before)
+
+
+def _container_of(owner: Any) -> Any:
+    return owner if isinstance(owner, (dict, list)) else getattr(owner, "__dict__", {})
+
+
+def note(owner: Any) -> None:
+    """Note that a value under capture is about to be stored in a container."""
+    run = runs.current.get()
+    if run is not None and id(owner) not in run.stores:
+        if isinstance(owner, (dict, list)) or hasattr(owner, "__dict__"):
+            run.stores[id(owner)] = Store(owner)
+
+
+def close(run: runs.Run) -> None:
+    """Leave nothing traced in what outlives a run: it has what it had before."""
+    kept = [store for store in run.stores.values() if store.is_kept()]
+    run.stores.clear()
+    for store in kept:
+        if store.has_traced():
+            store.undo()
