@@ -349,17 +349,23 @@ def captured_function(x: Any) -> Any:
     return x
 
 
-def of_traced_values(x: Any) -> Any:
-    """Return a function for tinyjax's functions to call: it takes and returns traced values."""
+class FunctionOfTraced:
+    """A function of the program for tinyjax's functions to call: it takes and returns traced values.
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    It is an object, whose environment nobody looks into: values under capture are no data.
+    """
+
+    __slots__ = ("__weakref__", "fun")
+
+    def __init__(self, fun: Any) -> None:
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         wrapped = {name: arr.wrap(value) for name, value in kwargs.items()}
-        return arr.unwrap(call(x, *[arr.wrap(value) for value in args], **wrapped))
-
-    return function
+        return arr.unwrap(call(self.fun, *[arr.wrap(value) for value in args], **wrapped))
 
 
-arr.functions.append(of_traced_values)
+arr.functions.append(FunctionOfTraced)
 
 
 def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

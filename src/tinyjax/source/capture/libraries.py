@@ -44,8 +44,17 @@ def _matrix_balance(g: Any, A: Any, *args: Any, **kwargs: Any) -> Any:
     return np.linalg.inv(transform) @ A @ transform, transform
 
 
+def _odeint(g: Any, func: Any, y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
+    """Solve for states of one axis at least, as SciPy does."""
+    state = np.atleast_1d(y0)
+    passed = [arr._valued(x) for x in (func, state, t, args)]
+    values = {name: arr._valued(x) for name, x in options.items()}
+    return arr.wrap(tinyjax.scipy.integrate.odeint(*passed, **values))
+
+
 #: Functions of SciPy's with a counterpart made here.
 _OWN: Final = {
+    "scipy.integrate._odepack_py.odeint": _odeint,
     "scipy.spatial.distance.squareform": _squareform,
     "scipy.linalg._basic.matrix_balance": _matrix_balance,
 }
@@ -86,7 +95,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         differ.
     """
     if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
-        return NotImplemented
+        if not any(map(_closes_over_captured, (*args, *kwargs.values()))):
+            return NotImplemented
     own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
     if own is not None:
         return own(g, *args, **kwargs)
@@ -95,11 +105,15 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     passed = [arr._valued(x) for x in args]
     options = {name: arr._valued(x) for name, x in kwargs.items()}
+    run = runs.current.get()
+    refused = len(run.refusals) if run is not None else 0
     try:
         result = ours(*passed, **options)
     except _REFUSED as error:
         if isinstance(error, (DivergenceError, UndecidedError)):
             raise
+        if run is not None:
+            del run.refusals[refused:]
         return NotImplemented
     key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])
     if key not in _verified:
@@ -107,6 +121,10 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return NotImplemented
         _verified.add(key)
     return arr.wrap(result)
+
+
+def _closes_over_captured(x: Any) -> bool:
+    return callable(x) and calls.reaches_captured(x)
 
 
 def _kind(x: Any) -> Any:
