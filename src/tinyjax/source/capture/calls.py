@@ -46,7 +46,7 @@ _AS_THEY_ARE: Final = {
     *(sys.stdlib_module_names - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}),
 }
 #: Functions of NumPy's that call functions of the user's, in Python.
-_CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma")
+_CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma", "numpy.lib._polynomial_impl")
 _Dispatched: Final = type(np.sum)
 _Cached: Final = type(functools.lru_cache(len))
 #: Classes whose operators and attributes are as Python has them.
@@ -253,6 +253,10 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
                 return call(protocol, x, g, (type(x),), args, kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
+    if any(isinstance(x, np.poly1d) for x in args):
+        result = from_source(g, args, kwargs)
+        if result is not NotImplemented:
+            return result
     args = _with_arrays(args)
     if arr.holds_captured(args) or arr.holds_captured(kwargs):
         return arr.apply_function(g, args, kwargs)

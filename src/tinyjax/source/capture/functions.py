@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capture import arrays as arr, memory as mem, runs
+from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs
 from tinyjax.source.capture.arrays import (
     HANDLERS,
     CapturedArray,
@@ -27,7 +28,7 @@ from tinyjax.source.capture.arrays import (
     wrap,
     write,
 )
-from tinyjax.source.capture.calls import call
+from tinyjax.source.capture.calls import call, iterate, reaches_captured
 
 
 def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -117,6 +118,15 @@ def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     if is_traced(made) and not runs.decide(np.all(np.isfinite(made._captured_value))):
         raise ValueError("array must not contain infs or NaNs")
     return made if is_traced(made) else follow(np.asarray_chkfinite(plain(made)))
+
+
+@handles(np.arange)
+def _arange(*args: Any, **kwargs: Any) -> Any:
+    if not is_traced(list(args)) or kwargs:
+        return follow(np.arange(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    count = max(int(np.ceil((stop - start) / step)), 0)
+    return start + step * follow(np.arange(float(count)))
 
 
 @handles(np.require)
@@ -404,9 +414,19 @@ def _ndenumerate(a: Any) -> Any:
 def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
     if not is_traced(op):
         return np.nditer(plain(op), *args, **kwargs)
-    if not is_array(op) or any("write" in str(option) for option in (*args, *kwargs.values())):
+    options = str((args, kwargs))
+    if not is_array(op) or any(word in options for word in ("write", "index", "loop")):
         raise runs.refusal("np.nditer")
-    return iter(arr.Flat(op))
+    return _Reading(op)
+
+
+class _Reading(arr.Flat):
+    """An iterator of ``np.nditer`` that is only iterated over."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        raise runs.refusal(f"np.nditer.{name}")
 
 
 @handles(np.array_equal)
@@ -490,7 +510,10 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 @handles(np.vectorize.__call__)
 def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
-    if not is_traced(list(args)) or self.signature is not None or kwargs or self.excluded:
+    if self.signature is not None or kwargs or self.excluded:
+        method = rewriting.rewritten(np.vectorize.__call__) or np.vectorize.__call__
+        return method(self, *args, **kwargs)
+    if not is_traced(list(args)) and not reaches_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
     flats = [np.ravel(x) for x in map(_fresh, arrays)]
@@ -682,11 +705,61 @@ for _name, _other in {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": 
 _mathematical(math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base))
 _mathematical(math.remainder, lambda x, y: x - jnp.round(x / y) * y)
 _mathematical(math.hypot, lambda *xs: jnp.sqrt(sum(jnp.square(x) for x in xs)) if len(xs) != 2 else jnp.hypot(*xs))
-_mathematical(math.fsum, lambda xs: jnp.sum(jnp.stack([jnp.asarray(x) for x in xs])))
-_mathematical(math.prod, lambda xs, start=1: jnp.prod(jnp.stack([jnp.asarray(x) for x in xs])) * start)
-_mathematical(
-    math.dist, lambda p, q: jnp.linalg.norm(jnp.stack([jnp.asarray(x - y) for x, y in zip(p, q, strict=True)]))
-)
+
+
+def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
+    """Register the counterpart of a function of numbers that are iterated over."""
+
+    def handler(*args: Any, start: Any = 1) -> Any:
+        made = [list(iterate(x)) for x in args]
+        options = {} if type(start) is int and start == 1 else {"start": start}
+        if not is_traced(made) and not is_traced(start):
+            return function(*map(plain, made), **options)
+        values = [jnp.stack([jnp.asarray(_scalar(y)) for y in x]) for x in made]
+        return arr.number(wrap(ours(*values) * (_scalar(start) if options else 1)))
+
+    HANDLERS[function] = handler
+
+
+_of_sequences(math.fsum, jnp.sum)
+_of_sequences(math.prod, jnp.prod)
+_of_sequences(math.dist, lambda p, q: jnp.linalg.norm(p - q))
+if hasattr(math, "sumprod"):  # from Python 3.12
+    _of_sequences(math.sumprod, jnp.vdot)
+
+
+@handles(math.frexp)
+def _frexp(x: Any) -> Any:
+    if not is_traced(x):
+        return math.frexp(plain(x))
+    value = call(float, x)
+    exponent = math.frexp(runs.decide(value._captured_value).item())[1]
+    return value * 2.0**-exponent, exponent
+
+
+def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
+    """Register the counterpart of a function of the module ``statistics``, which takes fractions."""
+
+    def handler(data: Any, *args: Any, **kwargs: Any) -> Any:
+        numbers = list(iterate(data))
+        if not is_traced(numbers) or args or kwargs:
+            return function(plain(numbers), *args, **kwargs)
+        return arr.number(ours(to_array(numbers)))
+
+    HANDLERS[function] = handler
+
+
+for _function, _ours in {
+    statistics.mean: np.mean,
+    statistics.fmean: np.mean,
+    statistics.geometric_mean: lambda x: np.exp(np.mean(np.log(x))),
+    statistics.harmonic_mean: lambda x: 1.0 / np.mean(1.0 / x),
+    statistics.pvariance: np.var,
+    statistics.pstdev: np.std,
+    statistics.variance: lambda x: np.var(x, ddof=1),
+    statistics.stdev: lambda x: np.std(x, ddof=1),
+}.items():
+    _of_statistics(_function, _ours)
 _mathematical(math.ldexp, lambda x, i: x * 2.0 ** int(i))
 
 
