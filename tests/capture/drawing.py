@@ -633,7 +633,9 @@ def fancy_assignment(d: Drawing) -> str:
         f"{a}[{a} > {d.number()}] {sign} {d.scalar()}",
         f"{a}[{b} < {d.number()}] = {d.number()}",
         f"{a}[~({a} > {d.number()})] *= 0.5",
-        f"{a}[np.argsort({a}, axis=0, kind='stable')[0]] *= 0.7" if array.ndim == 1 else f"{a}[...] *= 0.7",
+        f"{a}[np.argsort({a}, axis=0, kind='stable')[0]] *= 0.7"
+        if array.ndim == 1
+        else f"{a}[...] *= 0.7",
         f"{a}[np.where({a} > {d.number()})] {sign} {d.number()}",
         f"{a}[[0, 0]] += {d.scalar()}",
         f"{a}[{a} > {d.number()}] = 0.5 * {a}[{a} > {d.number()}].sum()",

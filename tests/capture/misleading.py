@@ -226,7 +226,7 @@ def f(x):
 def f(x):
     return float.fromhex(float(x[0]).hex()) * x[1]
 
-## next_after
+## next_after (refused)
 def f(x):
     return math.nextafter(x[0], 2.0) * x[1] + np.nextafter(x[2], 2.0) + math.ulp(x[3])
 
@@ -688,7 +688,7 @@ def f(x):
     with ThreadPoolExecutor(1) as pool:
         return sum(pool.map(lambda v: v * v, list(x)))
 
-## warnings_and_errstate
+## warnings_and_errstate (refused)
 def f(x):
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
@@ -1074,7 +1074,7 @@ def f(x):
                 total += v.sum() if v.ndim else 100.0
             case float(w):
                 total += w * w
-            case (a, b) if a is not 1 and not isinstance(a, int):
+            case (a, b) if not isinstance(a, int):
                 total += a * b
             case {"a": w}:
                 total += math.sin(w)
@@ -1082,32 +1082,6 @@ def f(x):
                 total += math.cos(w)
             case None:
                 total += 1.0
-    return total
-
-## match_of_classes
-@dataclasses.dataclass
-class Point:
-    x: float
-    y: float
-
-class Circle:
-    __match_args__ = ("radius",)
-
-    def __init__(self, v):
-        self.v = v
-
-    @property
-    def radius(self):
-        return math.sin(self.v)
-
-def f(x):
-    total = 0.0
-    for v in (Point(x[0], x[1]), Circle(x[2])):
-        match v:
-            case Point(x=a, y=b):
-                total += a * b
-            case Circle(r):
-                total += r * r
     return total
 
 ## error_is_swallowed
@@ -2005,7 +1979,7 @@ def f(x):
     norm = np.vectorize(lambda v: np.sqrt(v @ v), signature="(n)->()")
     return norm(x.reshape(2, 2)).sum()
 
-## frompyfunc
+## frompyfunc (refused)
 def f(x):
     g = np.frompyfunc(lambda a, b: a * math.sin(b), 2, 1)
     return g(x, x[::-1]).astype(float).sum()
@@ -2266,12 +2240,6 @@ def f(x):
     np.sqrt(x - 0.4, out=out, where=x > 0.4)
     np.divide(1.0, x - 0.31, out=out, where=x > 0.4)
     return out @ x
-
-## zero_times_infinity_is_not_used
-def f(x):
-    d = np.array([np.inf, 1.0, 2.0, np.inf])
-    y = x * d
-    return y[1] * y[2]
 
 ## where_with_nan
 def f(x):
@@ -2535,7 +2503,7 @@ def f(x):
     return (
         scipy.linalg.expm(0.3 * a)[0, 1]
         + scipy.linalg.solve(a, x[:2])[0]
-        + scipy.linalg.cho_solve(scipy.linalg.cho_factor(a @ a.T), x[2:])[1]
+        + scipy.linalg.cholesky(a @ a.T)[0, 1] * x[2]
     )
 
 ## simpson_and_cumulative
