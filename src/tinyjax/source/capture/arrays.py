@@ -234,6 +234,11 @@ class CapturedScalar(Captured):
     conj = Captured.conjugate
     __iter__ = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.float64, name):
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
+        return getattr(array_of(self._value), name)
+
     def copy(self, order: str = "C") -> Any:
         return self
 

@@ -561,6 +561,24 @@ def _listed(x: Any) -> Any:
     return to_array(x) if type(x) in (list, tuple) else x
 
 
+# Errors of floating point
+
+
+def _raising(function: Any) -> None:
+    """Refuse that floating-point errors are raised, since operations on traced values raise none."""
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        if "raise" in (*args, *kwargs.values()):
+            raise runs.refusal(f"np.{function.__name__} with 'raise'")
+        return function(*args, **kwargs)
+
+    HANDLERS[function] = handler
+
+
+_raising(np.errstate)
+_raising(np.seterr)
+
+
 # Text
 
 
