@@ -511,8 +511,8 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 @handles(np.vectorize.__call__)
 def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if self.signature is not None or kwargs or self.excluded:
-        method = rewriting.rewritten(np.vectorize.__call__) or np.vectorize.__call__
-        return method(self, *args, **kwargs)
+        own: Any = np.vectorize.__call__
+        return (rewriting.rewritten(own) or own)(self, *args, **kwargs)
     if not is_traced(list(args)) and not reaches_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
@@ -767,7 +767,7 @@ def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
     HANDLERS[function] = handler
 
 
-for _function, _ours in {
+_STATISTICS: Final[dict[Any, Callable[[Any], Any]]] = {
     statistics.mean: np.mean,
     statistics.fmean: np.mean,
     statistics.geometric_mean: lambda x: np.exp(np.mean(np.log(x))),
@@ -776,8 +776,9 @@ for _function, _ours in {
     statistics.pstdev: np.std,
     statistics.variance: lambda x: np.var(x, ddof=1),
     statistics.stdev: lambda x: np.std(x, ddof=1),
-}.items():
-    _of_statistics(_function, _ours)
+}
+for _statistic, _ours in _STATISTICS.items():
+    _of_statistics(_statistic, _ours)
 _mathematical(math.ldexp, lambda x, i: x * 2.0 ** int(i))
 
 
