@@ -33,7 +33,7 @@ def written_rows() -> Iterator[tuple[str, str, str]]:
 
 def test_the_page_is_up_to_date() -> None:
     written = table.DOCUMENT.read_text(encoding="utf-8")
-    assert written == table.text(table.read()), "run `nox -s packages -- --write`"
+    assert written == table.text(table.read()), "run `python -m packages.table` in tests/"
 
 
 def test_all_functions_have_results() -> None:

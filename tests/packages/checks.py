@@ -95,7 +95,7 @@ def message(error: Exception) -> str:
         trace = trace.tb_next
     outside = [x for x in frames if f"{Path(tinyjax.__file__).parent}" not in x] or frames
     text = f"{type(error).__name__}: {error} [{outside[-1]}]"
-    text = re.sub(r"\S*/(site-packages|python3\.\d+|tests|src)/", "", text)
+    text = re.sub(r"[^\s\[]*/(site-packages|python3\.\d+|tests|src)/", "", text)
     return re.sub(r"\s+", " ", text)[:600]
 
 

@@ -1,4 +1,4 @@
-"""The recorded results, and the page that shows them."""
+"""The recorded results, and the page that shows them: ``python -m packages.table`` writes it."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -154,7 +154,7 @@ def exceptions(results: Iterable[Result]) -> Iterator[str]:
             yield f"{name}not counted, compiled code of the package: {result.compiled}\n"
         elif not result.is_right:
             statuses = {check: getattr(result, check) for check in CHECKS}
-            failed = [f"{check} {x}" for check, x in statuses.items() if x != "right"]
+            failed = [f"{check} {x}" for check, x in statuses.items() if x not in ("right", "")]
             yield f"{name}{', '.join(failed)}\n"
 
 
@@ -175,3 +175,7 @@ def text(results: Iterable[Result]) -> str:
             listed = list(exceptions(found))
             parts += ["\nNot right, or not counted:\n\n", *listed] if listed else []
     return "".join(parts)
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(text(read()), encoding="utf-8")
