@@ -17,6 +17,7 @@ from tinyjax.errors import TinyjaxError
 from tinyjax.source.capture import (
     arrays as arr,
     calls,
+    checks,
     functions,
     libraries,
     masked,
@@ -36,8 +37,9 @@ _HANDLERS: Final = (functions, libraries, masked, subclasses, methods)
 class CapturedFunction(Generic[P, R]):
     """The result of ``capture``."""
 
-    def __init__(self, fun: Callable[P, R]) -> None:
+    def __init__(self, fun: Callable[P, R], check: bool = False) -> None:
         self.fun: Callable[P, R] = fun
+        self.check = check
         imitate(self, fun)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -45,6 +47,8 @@ class CapturedFunction(Generic[P, R]):
             return _captured(self.fun, args, kwargs)
         if tr.current_trace() is tr.EVAL and not _is_traced((args, kwargs)):
             return self.fun(*args, **kwargs)
+        if self.check:
+            checks.check_derivative(self.fun, CapturedFunction(self.fun), args, kwargs)
         run = runs.Run()
         token = runs.current.set(run)
         try:
@@ -100,7 +104,7 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 
 
-def capture(fun: Callable[P, R]) -> CapturedFunction[P, R]:
+def capture(fun: Callable[P, R], *, check: bool = False) -> CapturedFunction[P, R]:
     """Return a function that runs as Python runs it, on traced arrays.
 
     All that it calls is captured: functions with a Python source are called in a rewritten form, in
@@ -109,13 +113,16 @@ def capture(fun: Callable[P, R]) -> CapturedFunction[P, R]:
 
     Args:
         fun: a Python function of arrays.
+        check: whether to compare, at each call with data, the value with that of ``fun``, and one
+            directional derivative with differences. ``fun`` is called seven times more.
 
     Returns:
         A function of the same arguments, to which ``grad``, ``jit``, ``vmap`` and all other
         transformations apply.
 
     Raises:
-        CaptureError: when called, if a traced value gets to code that takes only data.
+        CaptureError: when called, if a traced value gets to code that takes only data; or if
+            ``check`` finds a difference.
 
     Example:
         >>> import math
@@ -131,4 +138,4 @@ def capture(fun: Callable[P, R]) -> CapturedFunction[P, R]:
         Array([0.        , 1.        , 0.54030231], dtype=float64)
     """
     errors.check_function("capture", fun)
-    return CapturedFunction(fun)
+    return CapturedFunction(fun, check)
