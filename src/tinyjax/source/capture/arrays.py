@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
@@ -229,7 +230,9 @@ class CapturedScalar(Captured):
 
     @property
     def imag(self) -> Any:
-        return wrap(jnp.imag(self._value)) if self.dtype.kind == "c" else 0.0
+        if self.dtype.kind == "c":
+            return wrap(jnp.imag(self._value))
+        return 0.0 if type(self) is CapturedFloat else self.dtype.type(0)
 
     conj = Captured.conjugate
     __iter__ = None
@@ -249,10 +252,23 @@ class CapturedScalar(Captured):
         """Return the number as one of Python's."""
         return number(self)
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what a number of NumPy's has as an array of no axes has it."""
+        if type(self) is CapturedFloat or not hasattr(np.generic, name) or name[:2] == "__":
+            raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
+        return getattr(array_of(self._value), name)
+
     def __getitem__(self, key: Any) -> Any:
-        if key == () or key is Ellipsis:
+        """Return the number, or an array of it.
+
+        Raises:
+            TypeError: the key is an integer, as it is where Python iterates.
+        """
+        if type(key) is tuple and not key:
             return self
-        return wrap(self._value[key_of(key)])
+        if isinstance(key, (int, np.integer)):
+            raise TypeError(f"{self.__class__.__name__!r} object is not iterable")
+        return array_of(self._value)[key]
 
 
 class CapturedFloat(CapturedScalar):
@@ -291,7 +307,7 @@ class CapturedArray(Captured):
         step: the operation on the parent that gives it.
     """
 
-    __slots__ = ("_captured_cache", "_captured_parent", "_captured_step", "_captured_version", "_captured_memory", "_captured_layout")
+    __slots__ = ("_captured_cache", "_captured_layout", "_captured_memory", "_captured_parent", "_captured_step", "_captured_version")
 
     __hash__ = None  # type: ignore
 
@@ -391,7 +407,9 @@ class CapturedArray(Captured):
     def imag(self) -> Any:
         if self.dtype.kind == "c":
             return view_by(self, lambda a: a.imag)
-        return np.zeros(self.shape, self.dtype)
+        zeros = np.zeros_like(self._captured_view)
+        zeros.flags.writeable = False
+        return zeros
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -454,7 +472,7 @@ class CapturedArray(Captured):
             return self.item()
         return [row.tolist() for row in self]
 
-    def view(self, dtype: Any = None, type: Any = None) -> Any:  # noqa: A002 (NumPy's name)
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
         """Return a view of another class or dtype."""
         kind = type if type is not None else dtype
         if isinstance(kind, builtin_type) and issubclass(kind, np.ndarray):
@@ -500,7 +518,7 @@ class CapturedArray(Captured):
         self._captured_layout = self._captured_view.view()
         self._captured_layout.setflags(write=write)
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:  # noqa: A002
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the elements."""
         return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
 
@@ -666,13 +684,21 @@ def array_of(value: Any) -> CapturedArray:
     return CapturedArray(mem.Memory(np.array(value) if isinstance(value, Array) else value))
 
 
-def laid_out(value: Array, model: Any, order: Any) -> CapturedArray:
+def laid_out(value: Array, model: Any, order: Any) -> Any:
     """Make an array with the order of axes in memory that a copy of another would have."""
     permuted = value.ndim > 1 and (order == "F" or (order != "C" and _is_permuted(model)))
-    if not permuted or not isinstance(value, Tracer):
+    if not permuted:
         return array_of(value)
-    layout = np.empty_like(model._captured_view, value.dtype, order, subok=False)
-    return CapturedArray(mem.Memory(layout, value))
+    view = model._captured_view if is_array(model) else np.empty(value.shape)
+    return _in_memory(np.empty_like(view, value.dtype, order, subok=False), value)
+
+
+def _in_memory(layout: HostArray, value: Array) -> Any:
+    """Return a value in new memory, whose axes are in the order of a layout."""
+    if isinstance(value, Tracer):
+        return CapturedArray(mem.Memory(layout, value))
+    layout[...] = np.asarray(value)
+    return follow(layout)
 
 
 def _is_permuted(x: Any) -> bool:
@@ -685,18 +711,83 @@ def _is_permuted(x: Any) -> bool:
     return view.ndim > 1 and not view.flags.c_contiguous
 
 
-def in_order_of(inputs: Sequence[Any], value: Array) -> Any:
-    """Return the result of a universal function, in memory as NumPy has it."""
-    if not isinstance(value, Tracer) or value.ndim < 2 or not any(map(_is_permuted, inputs)):
+def in_order_of(inputs: Sequence[Any], value: Any) -> Any:
+    """Return the results of a universal function, in memory as NumPy has them."""
+    if not any(map(_is_permuted, inputs)):
+        return wrap(value)
+    if type(value) is tuple:
+        return tuple([in_order_of(inputs, item) for item in value])
+    if not isinstance(value, Array) or value.ndim < 2:
         return wrap(value)
     views = [x._captured_view if is_array(x) else x for x in inputs]
     views = [x for x in views if type(x) is np.ndarray]
     flags = [["readonly"]] * len(views) + [["writeonly", "allocate"]]
     options = {"op_flags": flags, "op_dtypes": [None] * len(views) + [value.dtype]}
     layout = np.nditer([*views, None], ["zerosize_ok", "refs_ok"], **options).operands[-1]
-    if layout.shape != value.shape:
-        return wrap(value)
-    return CapturedArray(mem.Memory(layout, value))
+    return _in_memory(layout, value) if layout.shape == value.shape else wrap(value)
+
+
+def _in_order_of_function(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
+    """Return the results of a function of NumPy's with the order of axes that NumPy's have.
+
+    It is the order of the arguments, or another, as the function has it: the function says that
+    itself, of arrays of the same layouts.
+    """
+    if not (_holds_permuted(args) or _holds_permuted(kwargs)):
+        return result
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            models = func(*_model(args), **_model(kwargs))
+    except Exception:
+        return result
+    return _as_model(result, models)
+
+
+def _holds_permuted(x: Any) -> bool:
+    if type(x) in _CONTAINERS:
+        return any(map(_holds_permuted, x.values() if type(x) is dict else x))
+    return _is_permuted(x)
+
+
+def _model(x: Any) -> Any:
+    """Return data in the layout of arrays under capture, of the example of their values."""
+    if type(x) is dict:
+        return {name: _model(item) for name, item in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)([_model(item) for item in x])
+    if not is_captured(x) or not isinstance(x._captured_value, Array):
+        return plain(x)
+    known = runs.example(x._captured_value)
+    model = np.ones(x.shape, x.dtype) if known is None else known
+    if not is_array(x) or x.ndim < 2:
+        return model
+    view: HostArray = np.empty_like(x._captured_view)
+    view[...] = model
+    return view
+
+
+def _as_model(result: Any, model: Any) -> Any:
+    if type(result) in (list, tuple) and type(model) is type(result) and len(model) == len(result):
+        return type(result)(map(_as_model, result, model))
+    if not isinstance(model, np.ndarray) or model.ndim < 2 or model.flags.c_contiguous:
+        return result
+    if np.shape(result) != model.shape:
+        return result
+    if type(result) is np.ndarray and result.flags.owndata:
+        ordered = np.empty_like(model, result.dtype, subok=False)
+        ordered[...] = result
+        return ordered
+    if type(result) is not CapturedArray:
+        return result
+    if result._captured_layout is not None or not result.flags.c_contiguous:
+        return result
+    layout = np.empty_like(model, result.dtype, subok=False)
+    value = result._captured_value
+    if isinstance(value, Array):
+        return CapturedArray(mem.Memory(layout, value))
+    layout[...] = value
+    return follow(layout)
 
 
 def follow(x: Any) -> Any:
@@ -806,9 +897,30 @@ def view_by(array: CapturedArray, step: mem.Step) -> Any:
         return follow(result)
     value = step(array._captured_value)
     if isinstance(value, Tracer) and result.shape == value.shape and result.ndim > 1:
-        return CapturedArray(mem.Memory(np.empty_like(result, order="K"), value))
-    value = wrap(value)
-    return value if is_array(value) or result.ndim else array_of(value._captured_value)
+        made = CapturedArray(mem.Memory(np.empty_like(result, order="K"), value))
+    else:
+        made = wrap(value)
+    if type(result) is not np.ndarray:
+        return made
+    made = made if is_array(made) else array_of(made._captured_value)
+    return made if result.flags.writeable else read_only(made)
+
+
+def in_order_of_memory(array: CapturedArray, step: mem.Step) -> Any:
+    """Apply an operation that takes the elements in their order in memory."""
+    memory, view = array._captured_memory, array._captured_view
+    result = step(view)
+    if mem.is_view_of(result, view):
+        return like(array, CapturedArray(memory, result, array))
+    if memory.value is None:
+        return follow(result)
+    return array_of(memory.read_by(step, view))
+
+
+def read_only(array: CapturedArray) -> CapturedArray:
+    """Return an array that cannot be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
@@ -927,14 +1039,14 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
 def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Apply a universal function to values without foreign classes among them."""
     values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
-    if ufunc is np.power and _is_small_integer(values[1]):
-        return in_order_of(inputs, values[0] ** int(values[1]))
     if any(type(x) in _CONTAINERS for x in values):
         values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
+    if ufunc is np.power and _is_small_integer(values[1]):
+        return in_order_of(inputs, values[0] ** int(values[1]))
     result = ufunc(*values)
-    if isinstance(result, Array):
-        return in_order_of(inputs, result)
-    return wrap(result) if type(result) is tuple and is_traced(result) else follow(result)
+    if isinstance(result, Array) or (type(result) is tuple and is_traced(result)):
+        return in_order_of(inputs, result) if ufunc.signature is None else wrap(result)
+    return follow(result)
 
 
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
@@ -1051,15 +1163,27 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     handler = HANDLERS.get(func)
     if handler is not None:
         return handler(*args, **kwargs)
-    if func in VIEWS and args and is_array(args[0]):
+    if func in VIEWS and args and (is_array(args[0]) or _is_converted(func, args[0])):
         rest = [_known(x) for x in args[1:]]
         options = {name: _known(x) for name, x in kwargs.items()}
-        return view_by(args[0], lambda a: func(a, *rest, **options))
+        if is_array(array := to_array(args[0])):
+            by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
+            step = functools.partial(_applied_to, func, rest, options)
+            return in_order_of_memory(array, step) if by_order else view_by(array, step)
     if not is_traced(list(args)) and not is_traced(kwargs):
         out = kwargs.get("out")
         result = func(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()})
         return follow(result) if out is None else out
     return apply_to_traced(func, args, kwargs)
+
+
+def _is_converted(func: Any, x: Any) -> bool:
+    """Return whether a function makes an array of an argument, and may give a view of that."""
+    return type(x) in (list, tuple) or (func is np.broadcast_to and is_captured(x))
+
+
+def _applied_to(func: Any, rest: Any, options: Any, array: Any) -> Any:
+    return func(array, *rest, **options)
 
 
 def _known(x: Any) -> Any:
@@ -1079,9 +1203,12 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     try:
         options = {name: _valued(x) for name, x in kwargs.items()}
         result = wrap(func(*[_valued(x) for x in args], **options))
+        result = _in_order_of_function(func, args, kwargs, result)
+        if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
+            result = array_of(result._captured_value)
     except _REFUSED as error:
-        arrays = [to_array(x) if type(x) in (list, tuple) and is_traced(x) else x for x in args]
-        if any(x is not y for x, y in zip(args, arrays, strict=True)) and func not in _SEQUENCES:
+        arrays = [_as_argument(func, x) for x in args]
+        if any(x is not y for x, y in zip(args, arrays, strict=True)):
             result = apply_to_traced(func, arrays, kwargs)
         elif isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
             raise
@@ -1092,7 +1219,25 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return result if out is None else put_out(out, result)
 
 
-_SEQUENCES: Final = {np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack}
+#: Functions whose results without axes are arrays, not numbers.
+_ARRAYS_OF_NO_AXES: Final = {
+    *(np.cov, np.i0, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.choose),
+}
+#: Functions of a sequence of arrays, which may have several shapes.
+_SEQUENCES: Final = {
+    *(np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack, np.block),
+    *(np.linalg.multi_dot, np.broadcast_arrays),
+}
+
+
+def _as_argument(func: Any, x: Any) -> Any:
+    """Return nested lists of traced numbers as an array, or a sequence of arrays."""
+    if type(x) not in (list, tuple) or not is_traced(x):
+        return x
+    if func not in _SEQUENCES:
+        return to_array(x)
+    items = [_as_argument(None, item) for item in x]
+    return x if all(map(operator.is_, x, items)) else items
 
 
 _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
@@ -1191,8 +1336,5 @@ def _method(func: Any) -> Callable[..., Any]:
     return method
 
 
-for _name in (
-    "sum prod mean std var min max argmin argmax argsort cumsum cumprod dot round any all trace "
-    "take repeat searchsorted nonzero compress ravel squeeze swapaxes diagonal argpartition choose"
-).split():
+for _name in ["sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum", "cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "nonzero", "compress", "ravel", "squeeze", "swapaxes", "diagonal", "argpartition", "choose"]:
     setattr(Captured, _name, _method(getattr(np, _name)))

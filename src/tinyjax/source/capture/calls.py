@@ -709,6 +709,8 @@ def item(owner: Any, key: Any) -> Any:
             if arr.is_traced(key):
                 return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
         return owner[key]
+    if kind is arr.CapturedScalar and isinstance(key, (int, np.integer)):
+        raise IndexError("invalid index to scalar variable.")
     if kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
@@ -791,7 +793,9 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
                 return follow(result)
             return in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
         if first in _PLAIN and second in _PLAIN:
-            return apply(x, y)
+            if first is np.ndarray and second is list:
+                return apply(x, arr.to_array(y))
+            return apply(arr.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         overrides = second is not first and issubclass(second, first)
@@ -908,7 +912,7 @@ def enter(manager: Any) -> Any:
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}
-for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]:
     _apply = getattr(operator, _SYMBOLS.get(_name, _name))
     _dispatch = _binary(_apply, _name, f"r{_name}")
     rewriting.DISPATCHERS[_name] = _dispatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -56,14 +56,16 @@ def as_array(
         x = x._captured_plain()
     if not (is_captured(x) or is_traced(x)):
         return _of_data(x, dtype, order, copy, subok, ndmin)
-    copy = False if copy is np._CopyMode.IF_NEEDED else copy
-    if is_array(x):
-        made = x if dtype is None or np.dtype(dtype) == x.dtype else x.astype(dtype)
-        made = made.copy(order or "K") if copy and made is x else made
-    else:
-        made = to_array(x)
-        if dtype is not None and np.dtype(dtype) != made.dtype:
-            made = made.astype(dtype)
+    copy = None if copy is np._CopyMode.IF_NEEDED else copy
+    made = x if is_array(x) else to_array(x)
+    if dtype is not None and np.dtype(dtype) != made.dtype:
+        made = made.astype(dtype, order=order or "K")
+    elif copy and made is x:
+        made = made.copy(order or "K")
+    if (order == "C" and not made.flags.c_contiguous) or (order == "F" and not made.flags.f_contiguous):
+        made = made.copy(order)
+    if copy is False and made is not x:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
     if ndmin > made.ndim:
         shape = (1,) * (ndmin - made.ndim) + made.shape
         made = view_by(made, lambda a: a.reshape(shape))
@@ -104,12 +106,14 @@ def _asanyarray(
     return as_array(a, dtype, order, copy=copy, subok=True)
 
 
-@handles(np.ascontiguousarray, np.asfortranarray)
-def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    made = as_array(a, dtype, ndmin=1)
-    if is_array(made) and not made.flags.c_contiguous:
-        made = made.copy()
-    return made
+@handles(np.ascontiguousarray)
+def _ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return as_array(a, dtype, "C", ndmin=1)
+
+
+@handles(np.asfortranarray)
+def _asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return as_array(a, dtype, "F", ndmin=1)
 
 
 @handles(np.asarray_chkfinite)
@@ -131,7 +135,14 @@ def _arange(*args: Any, **kwargs: Any) -> Any:
 
 @handles(np.require)
 def _require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    return as_array(a, dtype) if is_captured(a) else np.require(a, dtype, requirements)
+    if not arr.holds_captured(a):
+        return follow(np.require(a, dtype, requirements))
+    names = [name.upper() for name in requirements or ()]
+    orders = [name[0] for name in names if name[0] in "CF"]
+    made = as_array(a, dtype, orders[0] if orders else "A", subok=True)
+    is_kept = "W" not in {name[0] for name in names} or made.flags.writeable
+    is_kept = is_kept and not (made.base is not None and {"O", "OWNDATA"} & {*names})
+    return made if is_kept else made.copy(orders[0] if orders else "A")
 
 
 @handles(np.copy)
@@ -142,7 +153,8 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _like(function: Any) -> None:
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
         fill = args[0] if args else kwargs.get("fill_value")
-        model = np.empty(np.shape(a), a.dtype) if is_captured(a) else a
+        a = to_array(a) if arr.holds_captured(a) else a
+        model = a._captured_view if is_array(a) else a
         if function is np.full_like and is_traced(fill):
             rest = {name: x for name, x in kwargs.items() if name != "fill_value"}
             made = follow(np.empty_like(model, *args[1:], **rest))
@@ -191,8 +203,8 @@ def _atleast(function: Any, arrays: Any) -> Any:
 
 @handles(np.broadcast_arrays)
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
-    shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
     made = [to_array(x) for x in arrays]
+    shape = np.broadcast_shapes(*[x.shape for x in made])
     if all(x.shape == shape for x in made):
         return tuple(made)
     return tuple([_broadcast_in_place(x, np.empty(shape), shape) for x in made])
@@ -212,8 +224,60 @@ def _broadcast_in_place(x: Any, model: Any, shape: tuple[int, ...]) -> Any:
 @handles(np.einsum)
 def _einsum(*operands: Any, **options: Any) -> Any:
     if len(operands) == 2 and is_array(operands[1]) and not options:
-        return view_by(operands[1], lambda a: np.einsum(operands[0], a))
+        view = operands[1]._captured_view
+        if mem.is_view_of(np.einsum(operands[0], view), view):
+            return view_by(operands[1], lambda a: np.einsum(operands[0], a))
     return _applied(np.einsum, operands, options)
+
+
+@handles(np.astype)
+def _astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    if not is_captured(x):
+        return follow(np.astype(x, dtype, copy=copy))
+    return x.astype(dtype, copy=copy)
+
+
+@handles(np.average)
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, **options: Any
+) -> Any:
+    """Average; raise where NumPy does, which the data says."""
+    if is_traced(weights):
+        total = np.sum(to_array(weights), axis=axis if _shape(weights) == _shape(a) else None)
+        if runs.data(total._captured_value) is not None and bool(np.any(total == 0)):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    return _applied(np.average, (a, axis, weights, returned), options)
+
+
+@handles(np.diag)
+def _diag(v: Any, k: int = 0) -> Any:
+    array = as_array(v, subok=True)
+    if array.ndim != 2:
+        return _applied(np.diag, (array, k), {})
+    return arr.apply_function(np.diagonal, (array, k), {})
+
+
+@handles(np.real)
+def _real(val: Any) -> Any:
+    return val.real if is_captured(val) else to_array(val).real
+
+
+@handles(np.imag)
+def _imag(val: Any) -> Any:
+    return val.imag if is_captured(val) else to_array(val).imag
+
+
+@handles(np.trim_zeros)
+def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Cut zeros off, which is a decision: the result is a part of the argument."""
+    if not is_traced(filt):
+        return follow(np.trim_zeros(plain(filt), trim, axis))
+    mask = runs.decide(to_array(filt)._captured_value != 0, "np.trim_zeros").astype(np.int8, "C")
+    part = np.trim_zeros(mask, trim, axis)
+    offset = part.__array_interface__["data"][0] - mask.__array_interface__["data"][0]
+    starts = np.unravel_index(offset, mask.shape) if part.size else (0,) * mask.ndim
+    key = tuple([slice(i, i + n) for i, n in zip(map(int, starts), part.shape, strict=True)])
+    return filt[key] if is_array(filt) else filt[key[0]]
 
 
 def _applied(function: Any, args: Any, kwargs: Any) -> Any:
@@ -303,7 +367,10 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 @handles(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, **options: Any) -> Any:
+def _nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    options = {"nan": nan, "posinf": posinf, "neginf": neginf}
     result = _applied(np.nan_to_num, (x,), options)
     if copy or not is_array(x):
         return result
@@ -395,8 +462,50 @@ def _common_type(*arrays: Any) -> Any:
     return np.common_type(*[np.empty(0, x.dtype) if is_captured(x) else x for x in arrays])
 
 
+@handles(np.min_scalar_type)
+def _min_scalar_type(a: Any) -> Any:
+    array = to_array(a)
+    if array.ndim:
+        return array.dtype
+    value = array._captured_value if is_captured(array) else array
+    return np.min_scalar_type(runs.decide(value, "np.min_scalar_type"))
+
+
+@handles(np.iterable)
+def _iterable(y: Any) -> bool:
+    return is_array(y) and y.ndim > 0 if is_captured(y) else bool(np.iterable(y))
+
+
+@handles(iter)
+def _iter(*args: Any) -> Any:
+    if is_captured(args[0]) and not is_array(args[0]):
+        raise TypeError(f"{args[0].__class__.__name__!r} object is not iterable")
+    return iter(*args)
+
+
+@handles(np.from_dlpack)
+def _from_dlpack(x: Any, /, **options: Any) -> Any:
+    if is_traced(x):
+        raise runs.refusal("np.from_dlpack")
+    return follow(np.from_dlpack(plain(x), **options))
+
+
+def _of_shape(function: Any) -> None:
+    """Register a function that looks at the shape of an array alone."""
+
+    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(np.empty(_shape(a)), *args, **kwargs)
+
+    HANDLERS[function] = handler
+
+
+for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
+    _of_shape(_function)
+
+
 @handles(np.shares_memory, np.may_share_memory)
 def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    a, b = [to_array(x) if type(x) in (list, tuple) else x for x in (a, b)]
     views = [x._captured_view if is_array(x) else x for x in (a, b)]
     if any(is_captured(x) for x in views):
         return False
@@ -442,6 +551,16 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return bool(np.all(same))
 
 
+@handles(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> bool:
+    first, second = to_array(a1), to_array(a2)
+    try:
+        np.broadcast_shapes(first.shape, second.shape)
+    except ValueError:
+        return False
+    return bool(np.all(first == second))
+
+
 @handles(np.allclose)
 def _allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
@@ -481,6 +600,31 @@ def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 @handles(np.extract)
 def _extract(condition: Any, arr_: Any) -> Any:
     return np.ravel(as_array(arr_))[np.ravel(np.asarray(arr.key_of(condition))).astype(bool)]
+
+
+# Functions whose result is real where the data says
+
+
+def _real_where_it_is(function: Any) -> None:
+    """Register a function whose complex results are real where all imaginary parts are zero."""
+
+    def handler(a: Any) -> Any:
+        result = _applied(function, (a,), {})
+        if _iscomplexobj(a) or not is_traced(tuple(result) if isinstance(result, tuple) else result):
+            return result
+        values = result[0] if isinstance(result, tuple) else result
+        traced = values._captured_value
+        if runs.data(traced) is None or not runs.decide(jnp.all(jnp.imag(traced) == 0)):
+            return result
+        if isinstance(result, tuple):
+            return type(result)(*[wrap(jnp.real(part._captured_value)) for part in result])
+        return wrap(jnp.real(traced))
+
+    HANDLERS[function] = handler
+
+
+for _function in (np.roots, np.linalg.eig, np.linalg.eigvals):
+    _real_where_it_is(_function)
 
 
 # Functions that call functions
@@ -538,16 +682,16 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) 
     masks = [np.asarray(arr.key_of(mask)).reshape(array.shape) for mask in condlist]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
-    made = follow(np.zeros(array.shape, array.dtype))
+    made = call(np.zeros_like, array)
     for mask, function in zip(masks, funclist, strict=True):
         chosen = array[mask]
         value = call(function, chosen, *args, **kwargs) if callable(function) else function
         write(made, mask, value)
-    return made if made.ndim else made[()]
+    return made
 
 
 @handles(np.fromiter)
-def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:  # noqa: A002
+def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     items = list(iter)[: count if count >= 0 else None]
     return as_array(items, dtype) if is_traced(items) else follow(np.fromiter(items, dtype))
 

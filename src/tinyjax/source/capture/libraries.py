@@ -142,7 +142,7 @@ def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) ->
         return True
     try:
         theirs = g(*known, **options)
-    except Exception:  # noqa: BLE001 (what the function raises is raised by its own source)
+    except Exception:
         return False
     return _close(theirs, value)
 

@@ -90,6 +90,11 @@ class Memory:
         assert self.value is not None
         return self._elements(self.value, view)[self.positions(view)]
 
+    def read_by(self, step: Step, view: HostArray) -> Array:
+        """Return elements of a view in the order that an operation gives them in."""
+        assert self.value is not None
+        return self._elements(self.value, view)[step(self.positions(view))]
+
     def _has_parts(self, view: HostArray) -> bool:
         """Return whether the elements of a view are real or imaginary parts of those in memory."""
         layout = self.layout

@@ -171,7 +171,7 @@ def new_array(
 
 
 def _view(array: Any, subclass: type[Any], model: Any = None) -> Any:
-    if type(array) is np.ndarray or isinstance(array, np.ndarray) and not arr.is_captured(array):
+    if type(array) is np.ndarray or (isinstance(array, np.ndarray) and not arr.is_captured(array)):
         return array.view(subclass)
     return as_subclass(array, subclass, model)
 
