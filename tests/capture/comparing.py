@@ -118,7 +118,10 @@ def made(call: str, layout: str, out: str = "") -> Program:
     for name, statement in NAMES.items():
         if re.search(rf"\b{name}\b", call):
             names.append(statement.format(out=out))
-    text = PROGRAM.format(layout=LAYOUTS[layout], names="; ".join(names), call=call)
+    statements, _, expression = call.rpartition(" >> ")
+    if statements:
+        names.append(statements)
+    text = PROGRAM.format(layout=LAYOUTS[layout], names="; ".join(names), call=expression)
     file = f"<{call} of x: {layout} {out}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     scope = dict(SCOPE)
