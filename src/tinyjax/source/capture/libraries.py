@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.scipy
+from tinyjax import lax, numpy as jnp
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capture import arrays as arr, calls, runs
 
@@ -24,24 +25,50 @@ _REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 _verified: Final[set[Any]] = set()
 
 
+def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) -> Any:
+    """Solve a Riccati equation by SciPy, and differentiate two steps of Newton's from there.
+
+    A step doubles the number of right derivatives of the solution (Kleinman, "On an iterative
+    technique for Riccati equation computations", IEEE Trans. Automatic Control 13, 1968).
+    """
+    if args or any(x is not None for n, x in kwargs.items() if n in ("e", "s")):
+        return NotImplemented
+    matrices = [jnp.asarray(arr.unwrap(arr.to_array(x))) for x in (a, b, q, r)]
+    shape = tinyjax.ShapeDtypeStruct(matrices[0].shape, matrices[0].dtype)
+    x = tinyjax.pure_callback(
+        lambda *data: g(*map(np.asarray, data)),
+        shape,
+        *map(lax.stop_gradient, matrices),
+        vmap_method="sequential",
+    )
+    step = _NEWTON_STEPS[g.__name__]
+    return arr.wrap(step(step(x, *matrices), *matrices))
+
+
+def _continuous_step(x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
+    gain = jnp.linalg.solve(r, b.T @ x)
+    closed = a - b @ gain
+    return tinyjax.scipy.linalg.solve_continuous_lyapunov(closed.T, -(q + gain.T @ r @ gain))
+
+
+def _discrete_step(x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
+    gain = jnp.linalg.solve(r + b.T @ x @ b, b.T @ x @ a)
+    closed = a - b @ gain
+    system = jnp.eye(a.size) - jnp.kron(closed.T, closed.T)
+    return jnp.linalg.solve(system, jnp.ravel(q + gain.T @ r @ gain)).reshape(a.shape)
+
+
+_NEWTON_STEPS: Final = {
+    "solve_continuous_are": _continuous_step,
+    "solve_discrete_are": _discrete_step,
+}
+
+
 def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
     if np.ndim(x) == 1:
         numbers = g(np.arange(1, len(x) + 1))
         return np.where(numbers == 0, 0.0, x[np.maximum(numbers - 1, 0)])
     return x[np.triu_indices(x.shape[0], 1)]
-
-
-def _matrix_balance(g: Any, A: Any, *args: Any, **kwargs: Any) -> Any:
-    """Balance a matrix by powers of two, which have no derivative: they are a decision."""
-    data = runs.decide(A._captured_value)
-    _, transform = g(data, *args, **kwargs)
-    if isinstance(transform, tuple):
-        scale, permutation = transform
-        full = np.diag(scale)[:, permutation] if False else None  # noqa
-        order = np.argsort(permutation)
-        matrix = np.diag(scale)[order]
-        return np.linalg.inv(matrix) @ A @ matrix, transform
-    return np.linalg.inv(transform) @ A @ transform, transform
 
 
 def _odeint(g: Any, func: Any, y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
@@ -56,7 +83,8 @@ def _odeint(g: Any, func: Any, y0: Any, t: Any, args: Any = (), **options: Any) 
 _OWN: Final = {
     "scipy.integrate._odepack_py.odeint": _odeint,
     "scipy.spatial.distance.squareform": _squareform,
-    "scipy.linalg._basic.matrix_balance": _matrix_balance,
+    "scipy.linalg._solvers.solve_continuous_are": _riccati,
+    "scipy.linalg._solvers.solve_discrete_are": _riccati,
 }
 
 
@@ -104,7 +132,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if ours is None:
         return NotImplemented
     passed = [arr._valued(x) for x in args]
-    options = {name: arr._valued(x) for name, x in kwargs.items()}
+    options = {name: arr._valued(x) for name, x in kwargs.items() if name not in _NEUTRAL}
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
@@ -121,6 +149,10 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return NotImplemented
         _verified.add(key)
     return arr.wrap(result)
+
+
+#: Options that change no value where the counterpart has one.
+_NEUTRAL: Final = ("allow_singular", "check_finite", "overwrite_a", "overwrite_b", "lapack_driver")
 
 
 def _closes_over_captured(x: Any) -> bool:
