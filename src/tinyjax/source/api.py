@@ -79,7 +79,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
+    value, back = pulled_or_captured(fun, primals)
     return value, Transpose(back, primals)
 
 
@@ -253,11 +253,31 @@ def read_or_captured(
     try:
         return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
     except errors.SourceError as error:
-        fallback = importlib.import_module("tinyjax.source.capture.fallback")
-        return fallback.value_and_gradient(error, fun, argnums, has_aux, args, kwargs)
+        active = (argnums,) if isinstance(argnums, int) else argnums
+        value, back = _fallback().pull(
+            error, fun, args, kwargs, active, has_aux=has_aux, is_scalar=True
+        )
+    ct = (one_like(value[0]), None) if has_aux else one_like(value)
+    return value, _of_arguments(back(ct)[1:], argnums, args)
+
+
+def pulled_or_captured(fun: Any, primals: tuple[Any, ...]) -> Any:
+    """Return the value of a function and its pullback, likewise."""
+    try:
+        return pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
+    except errors.SourceError as error:
+        return _fallback().pull(error, fun, primals, {}, tuple(range(len(primals))))
+
+
+def _fallback() -> Any:
+    """Return the module of the fallback, which is loaded where a function cannot be read."""
+    return importlib.import_module("tinyjax.source.capture.fallback")
 
 
 standard_library.WRITTEN[read_or_captured] = lambda *args: value_and_gradient(*args)
+standard_library.WRITTEN[pulled_or_captured] = lambda fun, primals: pullbacks.evaluated(
+    fun, primals, {}
+)
 
 
 def value_and_gradient(
@@ -275,9 +295,14 @@ def value_and_gradient(
         parts = shadows.swept(back, ct, (fun, *args))[1:]
     else:
         parts = back(ct)[1:]
+    return value, _of_arguments(parts, argnums, args)
+
+
+def _of_arguments(parts: Any, argnums: Any, args: tuple[Any, ...]) -> Any:
+    """Return the gradient with respect to the arguments that are asked for."""
     if isinstance(argnums, int):
-        return value, gradient_like(parts[argnums], args[argnums])
-    return value, tuple([gradient_like(parts[i], args[i]) for i in argnums])
+        return gradient_like(parts[argnums], args[argnums])
+    return tuple([gradient_like(parts[i], args[i]) for i in argnums])
 
 
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:

@@ -146,7 +146,7 @@ def value_and_pullback(
         for i in set(range(len(leaves))).difference(places):
             undefined[i] = Undefined(error) if isinstance(leaves[i], float) else None
 
-    return value, lambda ct: filled(undefined, back(_conforming(ct, value)))
+    return value, lambda ct: filled(undefined, back(conforming(ct, value)))
 
 
 @attrs.frozen
@@ -199,17 +199,17 @@ def _transposed_adjoint(
     return None, None, parts[1], parts[2], parts[3]
 
 
-def _conforming(ct: Any, value: Any) -> Any:
+def conforming(ct: Any, value: Any) -> Any:
     """Return a cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
     if isinstance(value, Array):
         if not dtypes.is_inexact(value.dtype):
             return np.zeros(value.shape, dtypes.float0)
         return gradient_like(ct, value)
     if isinstance(value, dict):
-        return {k: _conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
+        return {k: conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
         parts = [None] * len(value) if ct is None else ct
-        items = [_conforming(c, v) for c, v in zip(parts, value, strict=True)]
+        items = [conforming(c, v) for c, v in zip(parts, value, strict=True)]
         return like_sequence(items, value)
     if value is None:
         return None

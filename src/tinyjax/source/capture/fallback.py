@@ -1,62 +1,177 @@
-"""What ``source.grad`` does where a function cannot be read: it captures it."""
+"""The derivatives of functions that cannot be read: they are captured.
+
+Values and cotangents are NumPy's arrays and Python's numbers, as where a function is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
 
 import tinyjax
-from tinyjax import tree
+from tinyjax import errors, tree
+from tinyjax._base.frames import imitate
+from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
-from tinyjax.errors import SourceError, TinyjaxError
+from tinyjax.source.adjoint.cotangents import (
+    field_names,
+    is_differentiable,
+    is_record,
+    like_sequence,
+    one_like,
+    with_fields,
+)
+from tinyjax.source.adjoint.pullbacks import conforming
+from tinyjax.source.capture import arrays as arr, calls
 from tinyjax.source.capture.api import capture
 
+#: Errors that say more than why the source cannot be read, or are for ``jit``.
+_OF_PROGRAM: Final = (errors.DifferentiationError, errors.UndecidedError, errors.DivergenceError)
+Pullback = Callable[[Any], tuple[Any, ...]]
 
-def value_and_gradient(
-    error: SourceError,
+
+def pull(
+    error: errors.SourceError,
     fun: Callable[..., Any],
-    argnums: int | tuple[int, ...],
-    has_aux: bool,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> tuple[Any, Any]:
-    """Return the value of a function and its gradient, as NumPy's arrays and Python's numbers.
+    active: tuple[int, ...],
+    *,
+    has_aux: bool = False,
+    is_scalar: bool = False,
+) -> tuple[Any, Pullback]:
+    """Return the value of a captured function and its pullback.
 
     Args:
         error: says why the function could not be read.
         fun: the function.
-        argnums: the positions of the arguments to differentiate with respect to.
-        has_aux: whether it returns auxiliary data, too.
-        args: its arguments.
+        args: its arguments. Arrays and containers of them are copied.
         kwargs: its keyword arguments.
+        active: the positions of the arguments to differentiate with respect to.
+        has_aux: whether it returns a pair of its result and auxiliary data.
+        is_scalar: whether the result has to be a real number.
+
+    Returns:
+        The value; and the map from its cotangent to None, for the function itself, and the
+        cotangent of each argument.
 
     Raises:
         SourceError: capture refuses the function, too.
     """
-    doubles = tree.map(_in_double, args)
+    kinds: list[Any] = []
+
+    def program(*values: Any) -> Any:
+        rest = iter(values)
+        given = [_filled(x, rest) if i in active else _copied(x) for i, x in enumerate(args)]
+        options = {name: _copied(x) for name, x in kwargs.items()}
+        result = calls.call(fun, *given, **options)
+        if is_scalar:
+            one_like(result[0] if has_aux else result)
+        kinds[:] = [tree.map(_class_of, result, is_leaf=arr.is_captured)]
+        return result
+
+    imitate(program, fun)
+    values = [_in_double(leaf) for i in active for leaf in _leaves(args[i])]
     try:
-        differentiated = tinyjax.value_and_grad(capture(fun), argnums=argnums, has_aux=has_aux)
-        value, gradient = differentiated(*doubles, **kwargs)
-    except TinyjaxError as refusal:
+        if has_aux:
+            result, back, aux = tinyjax.vjp(capture(program), *values, has_aux=True)
+            traced: Any = result, aux
+        else:
+            traced, back = tinyjax.vjp(capture(program), *values)
+            result = traced
+    except _OF_PROGRAM:
+        raise
+    except errors.TinyjaxError as refusal:
         raise error from refusal
-    chosen = args[argnums] if isinstance(argnums, int) else tuple([args[i] for i in argnums])
-    return tree.map(_as_data, value), tree.map(_like, gradient, chosen)
+
+    def pullback(ct: Any) -> tuple[Any, ...]:
+        if has_aux:
+            ct = ct[0]
+        parts = iter(back(conforming(ct, result)))
+        of_args = [_cotangent(x, parts) if i in active else None for i, x in enumerate(args)]
+        return None, *of_args
+
+    return tree.map(_as_data, traced, kinds[0]), pullback
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    """Iterate over the numbers and arrays of an argument that have derivatives."""
+    if is_differentiable(x):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for item in x:
+            yield from _leaves(item)
+    elif isinstance(x, dict):
+        for item in x.values():
+            yield from _leaves(item)
+    elif is_record(x):
+        for name in field_names(type(x)):
+            yield from _leaves(getattr(x, name))
+
+
+def _filled(x: Any, values: Iterator[Any]) -> Any:
+    """Return a copy of an argument with values under capture in place of its leaves."""
+    if is_differentiable(x):
+        value = next(values)
+        return arr.number(value) if type(x) in (float, complex) else value
+    if isinstance(x, (tuple, list)):
+        return like_sequence([_filled(item, values) for item in x], x)
+    if isinstance(x, dict):
+        return _dict_like({name: _filled(item, values) for name, item in x.items()}, x)
+    if is_record(x):
+        fields = field_names(type(x))
+        return with_fields(x, {name: _filled(getattr(x, name), values) for name in fields})
+    return _copied(x)
+
+
+def _cotangent(x: Any, parts: Iterator[Any]) -> Any:
+    """Return the cotangent of an argument, of those of its leaves."""
+    if is_differentiable(x):
+        return _as_data(next(parts), np.ndarray)
+    if isinstance(x, (tuple, list)):
+        return [_cotangent(item, parts) for item in x]
+    if isinstance(x, dict):
+        return {name: _cotangent(item, parts) for name, item in x.items()}
+    if is_record(x):
+        return {name: _cotangent(getattr(x, name), parts) for name in field_names(type(x))}
+    return None
+
+
+def _copied(x: Any) -> Any:
+    """Return an argument that the program may change: arrays and containers are copies."""
+    if type(x) is np.ndarray:
+        return arr.follow(x.copy("K"))
+    if isinstance(x, (tuple, list)):
+        return like_sequence([_copied(item) for item in x], x)
+    if isinstance(x, dict):
+        return _dict_like({name: _copied(item) for name, item in x.items()}, x)
+    return arr.wrap(x)
+
+
+def _dict_like(items: dict[Any, Any], x: dict[Any, Any]) -> dict[Any, Any]:
+    if type(x) is dict:
+        return items
+    copy = x.copy()
+    copy.update(items)
+    return copy
 
 
 def _in_double(x: Any) -> Any:
-    return np.float64(x) if type(x) is float else x
+    return np.float64(x) if type(x) is float else np.complex128(x) if type(x) is complex else x
 
 
-def _as_data(x: Any) -> Any:
-    if not isinstance(x, Array):
+def _class_of(x: Any) -> type[Any]:
+    kind: type[Any] = x.__class__
+    return kind
+
+
+def _as_data(x: Any, kind: type[Any]) -> Any:
+    """Return a result of a class that the program has given it; a traced one stays as it is."""
+    if not isinstance(x, Array) or isinstance(x, Tracer):
         return x
-    data = np.asarray(x)
-    return data if data.ndim else data[()]
-
-
-def _like(gradient: Any, x: Any) -> Any:
-    """Return a gradient of the class of the argument: a float for a float."""
-    data = np.asarray(gradient)
-    return type(x)(data[()]) if type(x) is float else _as_data(gradient)
+    data = np.array(x)
+    if issubclass(kind, np.ndarray):
+        return data
+    return data[()] if issubclass(kind, np.generic) else data.item()
