@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs
+from tinyjax.source.capture import arrays as arr, memory as mem, overwriting, rewriting, runs
 from tinyjax.source.capture.arrays import (
     HANDLERS,
     CapturedArray,
@@ -379,11 +379,14 @@ def _nan_to_num(
 
 
 def _without(name: str, function: Any) -> None:
-    """Ignore an option that lets NumPy leave an argument in any order."""
+    """Handle an option that lets NumPy leave an argument in any order."""
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        arrays = overwriting.overwritten(function, args, kwargs)
         kwargs.pop(name, None)
-        return _applied(function, args, kwargs)
+        result = _applied(function, args, kwargs)
+        overwriting.undefine(arrays)
+        return result
 
     HANDLERS[function] = handler
 
