@@ -50,8 +50,8 @@ lazy.HOOKS.update(
     # a parameter of grad, vjp and checkpoint
     memory_budget="tinyjax._extensions.rematerialization.transformation",
     # what maps over examples, and compiles programs, that decide by data
-    divergence="tinyjax.source.capture.groups",
-    guards="tinyjax.source.capture.guards",
+    divergence="tinyjax.source.capturing.groups",
+    guards="tinyjax.source.capturing.guards",
     # a value of jit's control_flow, and another of its options
     source="tinyjax.source",
     pad_to="tinyjax._library.padding.function",

@@ -13,8 +13,8 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "api": "adjoint_source forward grad value_and_grad vjp",
-        "tinyjax.source.capture.api": "capture",
-        "tinyjax.source.capture.libraries": "rule",
+        "tinyjax.source.capturing.api": "capture",
+        "tinyjax.source.capturing.libraries": "rule",
         "context": "Context evaluate with_context",
         "staging": "stage",
         "tinyjax.source.ir.program": "IR",

@@ -5,6 +5,8 @@ from tinyjax.source.api import forward as forward
 from tinyjax.source.api import grad as grad
 from tinyjax.source.api import value_and_grad as value_and_grad
 from tinyjax.source.api import vjp as vjp
+from tinyjax.source.capturing.api import capture as capture
+from tinyjax.source.capturing.libraries import rule as rule
 from tinyjax.source.context import Context as Context
 from tinyjax.source.context import evaluate as evaluate
 from tinyjax.source.context import with_context as with_context
@@ -18,12 +20,14 @@ __all__ = [
     'Context',
     'IR',
     'adjoint_source',
+    'capture',
     'evaluate',
     'forward',
     'grad',
     'ir_of',
     'jaxpr_of_source',
     'jaxpr_source',
+    'rule',
     'stage',
     'value_and_grad',
     'vjp',

@@ -271,7 +271,7 @@ def pulled_or_captured(fun: Any, primals: tuple[Any, ...]) -> Any:
 
 def _fallback() -> Any:
     """Return the module of the fallback, which is loaded where a function cannot be read."""
-    return importlib.import_module("tinyjax.source.capture.fallback")
+    return importlib.import_module("tinyjax.source.capturing.fallback")
 
 
 standard_library.WRITTEN[read_or_captured] = lambda *args: value_and_gradient(*args)

@@ -16,8 +16,8 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import UndecidedError
-from tinyjax.source.capture import runs
-from tinyjax.source.capture.witness import Guard, WitnessTrace, WitnessTracer
+from tinyjax.source.capturing import runs
+from tinyjax.source.capturing.witness import Guard, WitnessTrace, WitnessTracer
 
 #: So many programs of one signature are compiled; then calls run without.
 MOST_PROGRAMS: Final = 32

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.source.capture import arrays as arr, runs
+from tinyjax.source.capturing import arrays as arr, runs
 
 #: References to an object where nothing but this module looks at it.
 _OWN_REFERENCES: Final = 2

@@ -14,7 +14,7 @@ from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError, ConcretizationError, DivergenceError, UndecidedError
-from tinyjax.source.capture.witness import WitnessTracer
+from tinyjax.source.capturing.witness import WitnessTracer
 
 
 @attrs.define(eq=False)

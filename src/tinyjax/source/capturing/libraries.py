@@ -14,7 +14,7 @@ import numpy as np
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capture import arrays as arr, calls, overwriting, runs
+from tinyjax.source.capturing import arrays as arr, calls, overwriting, runs
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),

@@ -77,7 +77,7 @@ def rewritten(fun: FunctionType) -> FunctionType | None:
     """Return a function with rewritten code and the same cells and defaults; None without source.
 
     Example:
-        >>> from tinyjax.source.capture import rewriting
+        >>> from tinyjax.source.capturing import rewriting
         >>> rewriting.rewritten(eval("lambda x: x")) is None
         True
     """

@@ -13,7 +13,7 @@ from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.errors import TinyjaxError
-from tinyjax.source.capture import (
+from tinyjax.source.capturing import (
     arrays as arr,
     calls,
     checks,
@@ -98,7 +98,7 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     if traceback is None:
         return None
     rest = _of_user(traceback.tb_next)
-    if traceback.tb_frame.f_globals.get("__name__", "").startswith("tinyjax.source.capture"):
+    if traceback.tb_frame.f_globals.get("__name__", "").startswith("tinyjax.source.capturing"):
         return rest
     return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
 

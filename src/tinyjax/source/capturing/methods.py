@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType
 from typing import Any, Final
 
-from tinyjax.source.capture import calls, rewriting
-from tinyjax.source.capture.arrays import HANDLERS
-from tinyjax.source.capture.calls import call, is_captured_function, iterate
+from tinyjax.source.capturing import calls, rewriting
+from tinyjax.source.capturing.arrays import HANDLERS
+from tinyjax.source.capturing.calls import call, is_captured_function, iterate
 
 _METHODS: Final[dict[Any, str]] = {
     abs: "__abs__",

@@ -24,8 +24,8 @@ from tinyjax.source.adjoint.cotangents import (
     with_fields,
 )
 from tinyjax.source.adjoint.pullbacks import conforming
-from tinyjax.source.capture import arrays as arr, calls
-from tinyjax.source.capture.api import capture
+from tinyjax.source.capturing import arrays as arr, calls
+from tinyjax.source.capturing.api import capture
 
 #: Errors that say more than why the source cannot be read, or are for ``jit``.
 _OF_PROGRAM: Final = (errors.DifferentiationError, errors.UndecidedError, errors.DivergenceError)

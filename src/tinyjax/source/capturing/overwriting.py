@@ -13,7 +13,7 @@ from typing import Any, Final
 from tinyjax._base import frames
 from tinyjax.core.values import Array
 from tinyjax.errors import CaptureError
-from tinyjax.source.capture import arrays as arr, memory as mem, runs
+from tinyjax.source.capturing import arrays as arr, memory as mem, runs
 
 _PREFIX: Final = "overwrite_"
 

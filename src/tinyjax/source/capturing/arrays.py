@@ -21,7 +21,7 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capture import memory as mem, runs
+from tinyjax.source.capturing import memory as mem, runs
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -1252,7 +1252,8 @@ def _valued(x: Any) -> Any:
 # Operators and methods
 
 
-def _divides_by_zero(x: Any) -> bool:
+def is_zero(x: Any) -> bool:
+    """Return whether a divisor is zero, which is a decision where it is traced."""
     value = x._captured_value if isinstance_of(x, Captured) else x
     if not isinstance(value, Array):
         return bool(value == 0)
@@ -1267,7 +1268,7 @@ def _binary(ufunc: np.ufunc, name: str) -> None:
     divides = ufunc in _DIVISIONS
 
     def numbers(x: Any, y: Any) -> Any:
-        if divides and _divides_by_zero(y):
+        if divides and is_zero(y):
             raise ZeroDivisionError("float division by zero")
         return number(wrap_ufunc(ufunc, (x, y)))
 

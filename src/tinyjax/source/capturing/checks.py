@@ -13,7 +13,7 @@ from tinyjax._base.frames import describe_function
 from tinyjax.core.tracing import trace as tr
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError
-from tinyjax.source.capture import runs
+from tinyjax.source.capturing import runs
 
 #: Steps of the differences, relative to the arguments.
 _STEPS: Final = (1e-4, 1e-5, 1e-6)

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capture import arrays as arr, runs
-from tinyjax.source.capture.arrays import HANDLERS, CapturedArray
-from tinyjax.source.capture.calls import call
+from tinyjax.source.capturing import arrays as arr, runs
+from tinyjax.source.capturing.arrays import HANDLERS, CapturedArray
+from tinyjax.source.capturing.calls import call
 
 #: What a class has for reasons of Python's.
 _NOT_METHODS: Final = frozenset(

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capture import arrays as arr, runs
-from tinyjax.source.capture.arrays import HANDLERS
-from tinyjax.source.capture.functions import as_array
-from tinyjax.source.capture.subclasses import CLASSES, CapturedSubclass, as_subclass
+from tinyjax.source.capturing import arrays as arr, runs
+from tinyjax.source.capturing.arrays import HANDLERS
+from tinyjax.source.capturing.functions import as_array
+from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
 _GAPS: Final = "Fill the gaps: x.filled(value)."
 

@@ -18,7 +18,7 @@ from tinyjax import numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.source.capture import runs
+from tinyjax.source.capturing import runs
 
 #: A map from an array to a view of it, for arrays of NumPy's and traced ones.
 Step = Callable[[Any], Any]

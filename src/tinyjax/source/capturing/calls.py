@@ -29,11 +29,12 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capture import arrays as arr, memory as mem, rewriting, runs, stores
-from tinyjax.source.capture.arrays import (
+from tinyjax.source.capturing import arrays as arr, memory as mem, rewriting, runs, stores
+from tinyjax.source.capturing.arrays import (
     HANDLERS,
     Captured,
     CapturedArray,
+    CapturedFloat,
     follow,
     in_order_of,
     plain,
@@ -53,7 +54,7 @@ _Cached: Final = type(functools.lru_cache(len))
 _PLAIN: Final = {
     *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
     *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
-    *(MethodType, BuiltinFunctionType, arr.CapturedScalar, arr.CapturedFloat, CapturedArray),
+    *(MethodType, BuiltinFunctionType, arr.CapturedScalar, CapturedFloat, CapturedArray),
 }
 #: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
@@ -125,7 +126,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         if not _concerns(args) and not _concerns(tuple(kwargs.values())):
             return follow(g(*args, **kwargs))
     if package == "tinyjax":
-        if module.startswith("tinyjax.source.capture"):
+        if module.startswith("tinyjax.source.capturing"):
             return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and (arr.holds_captured(args) or arr.holds_captured(kwargs)):
@@ -588,7 +589,7 @@ def is_captured_function(fun: Any) -> bool:
 def attribute(owner: Any, name: str) -> Any:
     """Return an attribute, by the rewritten form of its property."""
     kind = type(owner)
-    if kind is arr.CapturedFloat:
+    if kind is CapturedFloat:
         return _attribute_of_number(owner, name)
     if kind in _PLAIN:
         return getattr(owner, name)
@@ -771,21 +772,30 @@ def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[.
 
 
 #: Classes of operands that are what they hold.
-_CAPTURED: Final = {CapturedArray, arr.CapturedScalar}
+_CAPTURED: Final = {CapturedArray, CapturedFloat, arr.CapturedScalar}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
+#: Numbers of Python's, whose operators give such numbers.
+_NUMBERS: Final = {CapturedFloat, float, int, complex, bool}
 
 
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
-    is_direct, is_elementwise = name != "pow", name != "matmul"
+    is_elementwise, is_power = name != "matmul", name == "pow"
+    divides = name in ("truediv", "floordiv", "mod")
     inherited = getattr(object, method, None)
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
         if first in _ATOMS and second in _ATOMS:
             return apply(x, y)
-        if is_direct and first in _OPERANDS and second in _OPERANDS:
+        if first in _NUMBERS and second in _NUMBERS and not is_power:
+            if divides and arr.is_zero(y):
+                raise ZeroDivisionError("float division by zero")
+            left = x._captured_value if first is CapturedFloat else x
+            right = y._captured_value if second is CapturedFloat else y
+            return arr.number(wrap(apply(left, right)))
+        if first in _OPERANDS and second in _OPERANDS and not (is_power and second is not int):
             left = x._captured_value if first in _CAPTURED else x
             right = y._captured_value if second in _CAPTURED else y
             result = apply(left, right)

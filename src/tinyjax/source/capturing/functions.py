@@ -12,8 +12,8 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capture import arrays as arr, memory as mem, overwriting, rewriting, runs
-from tinyjax.source.capture.arrays import (
+from tinyjax.source.capturing import arrays as arr, memory as mem, overwriting, rewriting, runs
+from tinyjax.source.capturing.arrays import (
     HANDLERS,
     CapturedArray,
     apply_to_traced,
@@ -28,7 +28,7 @@ from tinyjax.source.capture.arrays import (
     wrap,
     write,
 )
-from tinyjax.source.capture.calls import call, iterate, reaches_captured
+from tinyjax.source.capturing.calls import call, iterate, reaches_captured
 
 
 def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
