@@ -1257,7 +1257,10 @@ def is_zero(x: Any) -> bool:
     value = x._captured_value if isinstance_of(x, Captured) else x
     if not isinstance(value, Array):
         return bool(value == 0)
-    return runs.data(value) is not None and bool(runs.decide(value == 0))
+    known = runs.data(value)
+    if known is None or known != 0 and not runs.is_staged(value):
+        return False
+    return bool(runs.decide(value == 0))
 
 
 _PYTHON: Final = {int, float, complex, bool, CapturedFloat}

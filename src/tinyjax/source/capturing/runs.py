@@ -135,3 +135,15 @@ def example(value: Any) -> HostArray | None:
             return None
         value = parts[0]
     return np.asarray(value)
+
+
+def is_staged(value: Any) -> bool:
+    """Return whether a compiled program will compute a value, so that decisions need guards."""
+    while isinstance(value, Tracer):
+        if isinstance(value, WitnessTracer):
+            return True
+        parts = value.components()
+        if not parts:
+            return True
+        value = parts[0]
+    return False
