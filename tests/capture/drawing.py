@@ -535,7 +535,7 @@ def alias(d: Drawing) -> str:
         f"{name} = {a} if {d.element()} > {d.number()} else {b}",
         f"{name} = [v for v in ({a}, {b})]",
         f"{name} = list(map(np.asarray, ({a}, {b})))",
-        f"{name} = max(({a}, {b}), key=np.sum)",
+        f"{name} = max(({a}, {b}), key=lambda v: v.flat[0])",
         f"{name} = next(v for v in [{a}])",
     )
 
