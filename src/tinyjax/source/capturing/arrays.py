@@ -980,6 +980,8 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
         traced = is_traced(value)
         if traced and target.dtype.kind in "biu":
             value = runs.decide(cast_to(to_array(value)._captured_value, target.dtype))
+        elif traced and not np.size(target[key]):
+            return
         elif traced:
             raise runs.refusal(
                 f"an array from outside of the captured program ({target.dtype}{list(target.shape)})"
@@ -1087,7 +1089,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
         return _apply_at(ufunc, inputs)
     if not is_traced(list(inputs)):
         return _plain_ufunc(ufunc, method, inputs, outs, where, options)
-    values = [unwrap(x) for x in inputs]
+    values = [unwrap(to_array(x) if type(x) in _CONTAINERS else x) for x in inputs]
     if where is not True and method == "__call__":
         return _apply_where(ufunc, values, outs, np.asarray(where), options)
     if where is not True:
