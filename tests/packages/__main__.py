@@ -48,9 +48,10 @@ def main() -> int:
         table.write(recorded)
         table.DOCUMENT.write_text(table.text(recorded), encoding="utf-8")
         return 0
-    for loss in (found := table.losses(recorded, results)):
+    losses = table.losses(recorded, results)
+    for loss in losses:
         print(f"no longer right: {loss}")
-    return 1 if found else 0
+    return 1 if losses else 0
 
 
 sys.exit(main())

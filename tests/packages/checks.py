@@ -101,13 +101,13 @@ def message(error: Exception) -> str:
 
 def difference(result: Any, expected: Any, tolerance: float, absolute: float = 0.0) -> str:
     """Return how two arrays differ, or nothing."""
-    found, wanted = np.asarray(result), np.asarray(expected)
-    if found.shape != wanted.shape:
-        return f"shape {found.shape}, expected {wanted.shape}"
-    gap = float(np.max(np.abs(found - wanted), initial=0.0))
-    if gap <= tolerance * float(np.max(np.abs(wanted), initial=0.0)) + absolute:
+    actual, desired = np.asarray(result), np.asarray(expected)
+    if actual.shape != desired.shape:
+        return f"shape {actual.shape}, expected {desired.shape}"
+    gap = float(np.max(np.abs(actual - desired), initial=0.0))
+    if gap <= tolerance * float(np.max(np.abs(desired), initial=0.0)) + absolute:
         return ""
-    return f"{found.ravel()[:4]}, expected {wanted.ravel()[:4]}"
+    return f"{actual.ravel()[:4]}, expected {desired.ravel()[:4]}"
 
 
 def central(function: Callable[[Any], Any], point: npt.ArrayLike, step: float) -> Array:
@@ -117,12 +117,13 @@ def central(function: Callable[[Any], Any], point: npt.ArrayLike, step: float) -
     for i in np.ndindex(x.shape):
         h = step * max(abs(float(x[i])), 0.1)
 
-        def at(k: int, i: tuple[int, ...] = i, h: float = h) -> float:
+        def moved_by(k: int, i: tuple[int, ...] = i, h: float = h) -> float:
             moved = x.copy()
             moved[i] += k * h
             return number(function(np.float64(moved) if moved.ndim == 0 else moved))
 
-        gradient[i] = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+        near, far = moved_by(1) - moved_by(-1), moved_by(2) - moved_by(-2)
+        gradient[i] = (8 * near - far) / (12 * h)
     return gradient
 
 
@@ -181,11 +182,11 @@ def check(group: str, row: Row) -> Result:
         return difference(number(captured(row.points()[0])), values[0], row.rounding)
 
     def equal_gradients(derivative: Callable[[Any], Any]) -> str:
-        found = (
+        gaps = (
             difference(derivative(x), slope, row.tolerance, ZERO)
             for x, slope in zip(points, slopes, strict=True)
         )
-        return "; ".join(x for x in found if x)
+        return "; ".join(x for x in gaps if x)
 
     def equal_batch() -> str:
         batch = np.asarray(tinyjax.vmap(captured)(row.stacked())).reshape(-1)

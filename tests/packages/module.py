@@ -18,15 +18,15 @@ from packages.row import Row
 
 def rows(name: str) -> tuple[Row, ...]:
     """Import a module of rows."""
-    found: tuple[Row, ...] = import_module(f"packages.{name}").ROWS
-    return found
+    table: tuple[Row, ...] = import_module(f"packages.{name}").ROWS
+    return table
 
 
 def main(name: str, *chosen: str) -> None:
     printed = io.StringIO()  # by packages
     with contextlib.redirect_stdout(printed):
-        found = rows(name)
-    for row in found:
+        table = rows(name)
+    for row in table:
         if not chosen or row.package in chosen:
             with contextlib.redirect_stdout(printed):
                 result = checks.check(name.partition(".")[0], row)

@@ -40,9 +40,9 @@ def key(result: Result) -> tuple[str, str]:
 
 def merged(old: Iterable[Result], new: Iterable[Result]) -> list[Result]:
     """Replace results of the same functions; those of new functions come last in their set."""
-    found = {key(result): result for result in old}
-    found |= {key(result): result for result in new}
-    return sorted(found.values(), key=lambda result: SETS.index(result.set))
+    by_key = {key(result): result for result in old}
+    by_key |= {key(result): result for result in new}
+    return sorted(by_key.values(), key=lambda result: SETS.index(result.set))
 
 
 def losses(recorded: Iterable[Result], results: Iterable[Result]) -> list[str]:
@@ -77,23 +77,23 @@ HEADING: Final = (
 
 def share(results: Iterable[Result], check: str) -> str:
     """Return how many of the counted results are right, such as ``5 of 6``."""
-    found = [getattr(result, check) == "right" for result in results if result.is_counted]
-    return f"{sum(found)} of {len(found)}" if found else "–"
+    passed = [getattr(result, check) == "right" for result in results if result.is_counted]
+    return f"{sum(passed)} of {len(passed)}" if passed else "–"
 
 
 def percentage(results: Iterable[Result], check: str) -> str:
-    found = [getattr(result, check) == "right" for result in results if result.is_counted]
-    return f"{sum(found)} of {len(found)} ({100 * sum(found) / len(found):.0f} %)"
+    passed = [getattr(result, check) == "right" for result in results if result.is_counted]
+    return f"{sum(passed)} of {len(passed)} ({100 * sum(passed) / len(passed):.0f} %)"
 
 
 def ratio(results: Iterable[Result], time: str) -> str:
     """Return the median of how many times a gradient takes the function's time."""
-    found = sorted(
+    ratios = sorted(
         float(getattr(result, time)) / float(result.us_function)
         for result in results
         if getattr(result, time) and result.us_function
     )
-    return f"{found[len(found) // 2]:.0f}" if found else "–"
+    return f"{ratios[len(ratios) // 2]:.0f}" if ratios else "–"
 
 
 #: The columns of checks on the page.
@@ -163,16 +163,16 @@ def text(results: Iterable[Result]) -> str:
     results = list(results)
     sets = {name: [x for x in results if x.set == name] for name in SETS}
     parts = [HEAD, TOTALS]
-    for name, found in sets.items():
-        if found:
-            cells = [f"{name} set", f"{sum(x.is_counted for x in found)}"]
-            cells += [percentage(found, check) for check in SHOWN]
-            cells += [ratio(found, time) for time in ("us_grad", "us_jit")]
+    for name, group in sets.items():
+        if group:
+            cells = [f"{name} set", f"{sum(x.is_counted for x in group)}"]
+            cells += [percentage(group, check) for check in SHOWN]
+            cells += [ratio(group, time) for time in ("us_grad", "us_jit")]
             parts.append(f"| {' | '.join(cells)} |\n")
-    for name, found in sets.items():
-        if found:
-            parts += [TITLES[name], BY_PACKAGE, *by_package(found)]
-            listed = list(exceptions(found))
+    for name, group in sets.items():
+        if group:
+            parts += [TITLES[name], BY_PACKAGE, *by_package(group)]
+            listed = list(exceptions(group))
             parts += ["\nNot right, or not counted:\n\n", *listed] if listed else []
     return "".join(parts)
 

@@ -13,7 +13,7 @@ RNG: Final = np.random.default_rng(3)
 SIGNALS: Final = RNG.normal(size=(3, 48))
 ARRAYS: Final = RNG.normal(size=(3, 3, 8))
 STEERING: Final = bf.steering_plane_wave(np.array([0.0, 0.5, 1.0]), 1500.0, np.array([0.1, 0.5]))
-WANTED: Final = (
+TARGETS: Final = (
     np.array([1.0, 0.5, -0.3, 0.8]),
     np.array([0.2, 0.9, 0.4, -0.8]),
     np.array([1.5, 0.1, 0.3, 0.6]),
@@ -31,8 +31,8 @@ def bartlett(signals: Any) -> Any:
 
 
 def squared_error(kind: Any, **settings: Any) -> Any:
-    def run(wanted: Any) -> Any:
-        _, errors, _ = kind(n=2, w="zeros", **settings).run(wanted, REGRESSORS)
+    def run(signal: Any) -> Any:
+        _, errors, _ = kind(n=2, w="zeros", **settings).run(signal, REGRESSORS)
         return np.sum(errors**2)
 
     return run
@@ -49,10 +49,10 @@ ROWS: Final = (
     ),
     Row("arlpy", "bf.bartlett", bartlett, (ARRAYS[0], ARRAYS[1], ARRAYS[2])),
     Row("arlpy", "bf.capon", capon, (ARRAYS[0], ARRAYS[1], ARRAYS[2]), step=1e-4, tolerance=1e-4),
-    Row("padasip", "FilterLMS.run", squared_error(padasip.filters.FilterLMS, mu=0.1), WANTED),
-    Row("padasip", "FilterRLS.run", squared_error(padasip.filters.FilterRLS, mu=0.9), WANTED),
-    Row("padasip", "FilterNLMS.run", squared_error(padasip.filters.FilterNLMS, mu=0.1), WANTED),
-    Row("padasip", "misc.RMSE", lambda d: padasip.misc.RMSE(d, REGRESSORS[:, 0]), WANTED),
+    Row("padasip", "FilterLMS.run", squared_error(padasip.filters.FilterLMS, mu=0.1), TARGETS),
+    Row("padasip", "FilterRLS.run", squared_error(padasip.filters.FilterRLS, mu=0.9), TARGETS),
+    Row("padasip", "FilterNLMS.run", squared_error(padasip.filters.FilterNLMS, mu=0.1), TARGETS),
+    Row("padasip", "misc.RMSE", lambda d: padasip.misc.RMSE(d, REGRESSORS[:, 0]), TARGETS),
     Row("python_speech_features", "hz2mel", speech.hz2mel, (440.0, 500.0, 2000.0)),
     Row(
         "python_speech_features",
