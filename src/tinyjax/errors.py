@@ -503,7 +503,7 @@ class JAXTypeError(TinyjaxError, TypeError):
         a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
         (...), and depends on the value of the argument x. Keep the array: NumPy's functions and
         tinyjax.numpy's take it. Make the argument static (static_argnums=...), or compute this
-        outside of the function. tinyjax.source.stage takes programs that use math, or write into
+        outside of the function. tinyjax.source.capture takes programs that use math, or write into
         NumPy's arrays.
 
         Stay with arrays, which functions of ``tinyjax.numpy`` take:
@@ -551,7 +551,7 @@ class ConcretizationError(JAXTypeError):
         a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
         (...), and depends on the value of the argument x. Keep the array: NumPy's functions and
         tinyjax.numpy's take it. Make the argument static (static_argnums=...), or compute this
-        outside of the function. tinyjax.source.stage takes programs that use math, or write into
+        outside of the function. tinyjax.source.capture takes programs that use math, or write into
         NumPy's arrays.
 
         Leave the array an array; convert its dtype, if that was meant:
@@ -625,7 +625,7 @@ class CaptureError(TracerArrayConversionError):
         ...     tinyjax.grad(source.capture(lambda x: len(pickle.dumps(x)) * x))(2.0)
         ... except tinyjax.errors.CaptureError as error:
         ...     print(error.message)
-        _pickle.dumps needs data, but its value is traced. Give the function that needs it a rule:
+        pickle needs data, but its value is traced. Give the function that needs it a rule:
         tinyjax.source.rule.
     """
 
@@ -645,6 +645,9 @@ class UndecidedError(ConcretizationError):
         ...     tinyjax.make_jaxpr(clip)(0.5)
         ... except tinyjax.errors.UndecidedError as error:
         ...     print(error.message)
+        a captured program decides by the value of bool[], which make_jaxpr of <lambda> (...)
+        records without data. Capture the whole function and apply jit to it, or write np.where in
+        place of if.
     """
 
 
@@ -668,7 +671,7 @@ class DivergenceError(ConcretizationError):
     def __init__(self, message: str, trace: object = None, rows: object = None) -> None:
         super().__init__(message)
         self.trace: object = trace
-        self.rows: Any = rows
+        self.rows: object = rows
 
 
 class TracerBoolConversionError(ConcretizationError):

@@ -867,7 +867,7 @@ def range_under_jit() -> object:
     "a Python float needs the data of an array, but float32[] is traced by vmap of <lambda> "
     "(HERE). Keep the array: NumPy's functions and tinyjax.numpy's take it. Make it an argument "
     "that all examples share (in_axes=None), or compute this outside of the function. "
-    "tinyjax.source.stage takes programs that use math, or write into NumPy's arrays.",
+    "tinyjax.source.capture takes programs that use math, or write into NumPy's arrays.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here
@@ -877,8 +877,8 @@ def float_under_vmap() -> object:
     ConcretizationError,
     "a Python float has no derivative, but float32[] is differentiated by grad of "
     "<lambda> (HERE). Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a "
-    "constant, write float(tinyjax.lax.stop_gradient(x)). tinyjax.source.grad takes programs that "
-    "use math, or write into NumPy's arrays.",
+    "constant, write float(tinyjax.lax.stop_gradient(x)). tinyjax.source.capture takes programs "
+    "that use math, or write into NumPy's arrays.",
 )
 def function_of_math_under_grad() -> object:
     return grad(lambda x: 2 * math.sin(x))(0.5)  # here
@@ -888,7 +888,7 @@ def function_of_math_under_grad() -> object:
     ConcretizationError,
     "a Python complex has no derivative, but complex64[] is differentiated by jvp of "
     "<lambda> (HERE). Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a "
-    "constant, write complex(tinyjax.lax.stop_gradient(x)). tinyjax.source.grad takes programs "
+    "constant, write complex(tinyjax.lax.stop_gradient(x)). tinyjax.source.capture takes programs "
     "that use math, or write into NumPy's arrays.",
 )
 def function_of_cmath_under_jvp() -> object:

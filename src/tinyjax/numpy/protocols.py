@@ -220,7 +220,7 @@ def _is_in_place(frame: FrameType) -> bool:
 def _unwritable(name: str, instead: str) -> TracerArrayConversionError:
     return TracerArrayConversionError(
         f"{name} cannot write a traced value into an array of NumPy's, or into a traced one. "
-        f"{instead} tinyjax.source takes programs that write into NumPy's arrays as they are."
+        f"{instead} tinyjax.source.capture takes programs that write into NumPy's arrays."
     )
 
 
@@ -326,7 +326,7 @@ _LIBRARIES: Final = ("scipy.", "numpy.", "numpy")
 _NUMPY: Final = str(np.__file__).removesuffix("__init__.py")
 _ANYWHERE: Final = (
     "Write jnp.asarray(table)[x] in place of table[x], and jnp.asarray(x) where an array of "
-    "NumPy's is made; tinyjax.source takes programs that write into NumPy's arrays."
+    "NumPy's is made; tinyjax.source.capture takes programs that write into NumPy's arrays."
 )
 
 

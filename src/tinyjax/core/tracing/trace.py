@@ -396,7 +396,7 @@ class Tracer(Array):
             f"{self.describe_trace()}.",
             lambda: (
                 "Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a constant, "
-                f"write {constant}. tinyjax.source.grad takes programs that use math, or write "
+                f"write {constant}. tinyjax.source.capture takes programs that use math, or write "
                 "into NumPy's arrays."
             ),
         )
@@ -555,7 +555,7 @@ _ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
     "a Python int": lambda x: f"Keep an array: x.astype(int). {x.advise()}",
     "a Python float": lambda x: (
         f"Keep the array: NumPy's functions and tinyjax.numpy's take it. {x.advise()} "
-        "tinyjax.source.stage takes programs that use math, or write into NumPy's arrays."
+        "tinyjax.source.capture takes programs that use math, or write into NumPy's arrays."
     ),
     "a formatted number": (
         lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."

@@ -39,11 +39,11 @@ def in_groups(
     Raises:
         DivergenceError: the examples of another ``vmap`` differ, or a collective needs all at once.
     """
-    trace = error.trace
-    is_own = isinstance(trace, Trace) and not trace.live and len(error.rows) == mapped.size
+    trace, rows = error.trace, np.asarray(error.rows)
+    is_own = isinstance(trace, Trace) and not trace.live and len(rows) == mapped.size
     if not is_own or mapped.name is not None:
         raise error
-    groups = _groups(error.rows)
+    groups = _groups(rows)
     parts = [_run_group(group, flat, mapped, arrays, axes, fun) for group in groups]
     order = np.argsort(np.concatenate(groups), kind="stable")
     outs = [jnp.take(jnp.concatenate(out), order, axis=0) for out in zip(*parts, strict=True)]

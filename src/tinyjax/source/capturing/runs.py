@@ -92,7 +92,13 @@ def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
         try:
             return value.concrete(purpose)
         except ConcretizationError as error:
-            raise noted(UndecidedError(error.message)) from error
+            raise noted(
+                UndecidedError(
+                    f"a captured program decides by the value of {value.aval}, which "
+                    f"{value.describe_trace()} records without data. Capture the whole function "
+                    "and apply jit to it, or write np.where in place of if."
+                ).at(frames.user_location())
+            ) from error
     return decide(parts[0], purpose)
 
 
