@@ -37,23 +37,22 @@ class Store:
         owner = self._owner()
         return owner is not None and sys.getrefcount(owner) > self._references
 
-    def has_traced(self) -> bool:
-        """Put data in place of arrays without anything traced; return whether there are others."""
+    def close(self) -> None:
+        """Leave data in place of arrays, and what was there before in place of traced values."""
         owner = self._owner()
         container = _container_of(owner)
-        items = container.items() if isinstance(container, dict) else enumerate(container)
-        for key, value in [*items]:
-            if arr.holds_captured(value):
+        if isinstance(container, list):
+            container[:] = self._before if arr.is_traced(container) else arr.plain(container)
+            return
+        for key, value in [*container.items()]:
+            if not arr.holds_captured(value):
+                continue
+            if not arr.is_traced(value):
                 container[key] = arr.plain(value)
-        return arr.is_traced({**container} if isinstance(container, dict) else [*container])
-
-    def undo(self) -> None:
-        """Give the container what it had before the run."""
-        owner = self._owner()
-        if owner is not None:
-            container = _container_of(owner)
-            container.clear()
-            (container.extend if isinstance(container, list) else container.update)(self._before)
+            elif key in self._before:
+                container[key] = self._before[key]
+            else:
+                del container[key]
 
 
 def _container_of(owner: Any) -> Any:
@@ -73,5 +72,4 @@ def close(run: runs.Run) -> None:
     kept = [store for store in run.stores.values() if store.is_kept()]
     run.stores.clear()
     for store in kept:
-        if store.has_traced():
-            store.undo()
+        store.close()

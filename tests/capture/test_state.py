@@ -1,0 +1,92 @@
+"""What captured programs keep: nothing traced stays in objects that outlive them."""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import tinyjax
+from raising import raises
+from tinyjax import source
+from tinyjax.errors import CaptureError
+
+
+class Model:
+    def __init__(self) -> None:
+        self.last: Any = 3.0
+        self.history: list[Any] = [0.0]
+        self.known: dict[str, Any] = {}
+
+    @functools.cached_property
+    def table(self) -> Any:
+        return np.linspace(0.0, 1.0, 5) * 2.0
+
+    def value(self, x: Any) -> Any:
+        self.last = math.sin(x)
+        self.history.append(self.last)
+        self.known["x"] = x
+        return np.sum(self.table * self.last)
+
+
+def test_objects_have_what_they_had() -> None:
+    model = Model()
+    captured = source.capture(model.value)
+    for f in (tinyjax.grad(captured), tinyjax.jit(tinyjax.grad(captured))):
+        np.testing.assert_allclose(f(np.float64(0.5)), 5.0 * math.cos(0.5))
+        assert (model.last, model.history, model.known) == (3.0, [0.0], {})
+        assert type(vars(model)["table"]) is np.ndarray
+    np.testing.assert_allclose(model.value(0.5), 5.0 * math.sin(0.5))
+
+
+def test_objects_have_what_they_had_after_a_refusal() -> None:
+    model = Model()
+
+    def refused(x: Any) -> Any:
+        model.value(x)
+        return hash(x)
+
+    with raises(CaptureError, match="hash"):
+        tinyjax.grad(source.capture(refused))(np.float64(0.5))
+    assert (model.last, model.history, model.known) == (3.0, [0.0], {})
+
+
+def test_check_sees_a_value_that_an_earlier_call_has_left() -> None:
+    known: dict[str, Any] = {}
+
+    def remembered(x: Any) -> Any:
+        if "x" not in known or not np.array_equal(known["x"], x):
+            known["x"], known["y"] = np.array(x), np.sum(np.sin(x))
+        return known["y"]
+
+    x = np.array([1.0, 2.0])
+    remembered(x)
+    with raises(CaptureError, match="keeps data between calls"):
+        tinyjax.grad(source.capture(remembered, check=True))(x)
+
+
+def test_check_takes_what_is_right() -> None:
+    captured = source.capture(lambda x: np.sum(np.sin(x)) * x[0] + abs(x[1]), check=True)
+    x = np.array([1.0, -2.0, 3.0])
+    slope = np.cos(x) * x[0] + np.array([np.sum(np.sin(x)), -1.0, 0.0])
+    np.testing.assert_allclose(tinyjax.grad(captured)(x), slope)
+    np.testing.assert_allclose(tinyjax.jit(tinyjax.grad(captured))(x), slope)
+
+
+def test_an_array_from_outside_is_not_written() -> None:
+    scratch = np.zeros(3)
+
+    def program(x: Any) -> Any:
+        scratch[0] = x
+        return scratch[0]
+
+    with raises(CaptureError, match="outside of the captured program"):
+        tinyjax.grad(source.capture(program))(np.float64(1.0))
+    np.testing.assert_array_equal(scratch, 0.0)
+
+
+def test_rules_of_functions_in_c() -> None:
+    function = functools.partial(int.__add__, 1)
+    source.rule(function, lambda x: x**2)
+    slope = tinyjax.grad(source.capture(lambda x: function(x) * 3.0))(np.float64(2.0))
+    np.testing.assert_allclose(slope, 12.0)
