@@ -32,7 +32,7 @@ VIEWS: Final[set[Any]] = {
     *(np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal),
     *(np.lib.stride_tricks.sliding_window_view, np.split, np.array_split, np.hsplit, np.vsplit),
     *(np.dsplit, np.unstack, np.real, np.imag, np.atleast_1d, np.atleast_2d, np.atleast_3d),
-    *(np.lib.stride_tricks.as_strided, np.trim_zeros),
+    np.lib.stride_tricks.as_strided,
 }
 
 

@@ -221,6 +221,19 @@ def _broadcast_in_place(x: Any, model: Any, shape: tuple[int, ...]) -> Any:
     return view_by(x, step) if is_array(x) else step(x)
 
 
+@handles(np.trim_zeros)
+def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    array = filt if is_array(filt) else to_array(filt)
+    if not is_traced(array):
+        return follow(np.trim_zeros(plain(filt), trim, axis))
+    if array.ndim != 1:
+        raise runs.refusal("np.trim_zeros of an array with several axes")
+    kept = np.flatnonzero(runs.decide(array._captured_value != 0, "np.trim_zeros"))
+    start = kept[0] if len(kept) and "f" in trim.lower() else 0
+    stop = kept[-1] + 1 if len(kept) and "b" in trim.lower() else len(array)
+    return array[start:stop] if len(kept) else array[:0]
+
+
 @handles(np.einsum)
 def _einsum(*operands: Any, **options: Any) -> Any:
     if len(operands) == 2 and is_array(operands[1]) and not options:
