@@ -213,7 +213,7 @@ def _compared(program: Program, wanted: list[Any], facts: list[Any], reverse: bo
             continue
         if np.shape(more) != np.shape(less) or np.shape(more) != np.shape(one):
             return Outcome("unclear", "shapes vary")
-        if np.isnan(wanted[n]).any():
+        if not np.isfinite(wanted[n]).all():
             cotangents.append(np.zeros(np.shape(one), np.asarray(found[n]).dtype))
             continue
         slope = (np.asarray(more) - np.asarray(less)) / (2 * step)

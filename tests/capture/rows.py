@@ -89,7 +89,7 @@ view: x.view() | x.view(np.ndarray) | x.view(x.dtype)
 #: Indices, statements and operators.
 STATEMENTS: Final = """
 indices: x[0] | x[0, 1] | x[-1, -1] | x[..., 0] | x[:, 1:] | x[::-1, ::2] | x[None, :, None] | x[()] | x[...] | x[[1, 0]] | x[[0, 1], [2, 0]] | x[:, [0, 2]] | x[X > 0.5] | x[b] | x[0][1] | x[np.array([[0, 1]])] | x[np.int64(1)] | x[True] | x[[True, False]] | x[0:0] | x[np.ix_([0, 1], [0, 2])]
-writes: x[0] = 1.0 >> None | x[0, 1] = x[1, 0] >> None | x[:, 1] = V[:2] >> None | x[..., 0] = 2.0 >> None | x[b] = 0.0 >> None | x[b] = x[b] * 2 >> None | x[[0, 1], [0, 1]] = [x[1, 1], 5.0] >> None | x[:] = x[::-1] >> None | x[0] += x[1] >> None | x *= 2.0 >> x | x -= x[0] >> x | x **= 2 >> x | x[::-1, ::2] /= 3.0 >> None | x[x > 0.3] += 1.0 >> None | x[1:] = x[:1] >> None | x[[0, 0]] += 1.0 >> None | x.T[1] = x[0, :2] >> None | x[None][0, 0] = 7.0 >> None | x[...] = [[1, 2, 3], x[0]] >> None | x[0, 0] = np.array([3.0]) >> None
+writes: x[0] = 1.0 >> None | x[0, 1] = x[1, 0] >> None | x[:, 1] = V[:2] >> None | x[..., 0] = 2.0 >> None | x[b] = 0.0 >> None | x[b] = x[b] * 2 >> None | x[[0, 1], [0, 1]] = [x[1, 1], 5.0] >> None | x[:] = x[::-1] >> None | x[0] += x[1] >> None | x *= 2.0 >> x | x -= x[0] >> x | x **= 2 >> x | x[::-1, ::2] /= 3.0 >> None | x[x > 0.3] += 1.0 >> None | x[1:] = x[:1] >> None | x[[0, 0]] += 1.0 >> None | x.T[1] = x[0, :2] >> None | x[None][0, 0] = 7.0 >> None | o[...] = [[1, 2, 3], x[0]] >> None | x[0, 0] = np.array([3.0]) >> None
 outside: o[0] = x[0] >> o | o += x >> o | o[...] = x.sum() >> o | o[:, :2][0] = x[1, 1] >> o | o.ravel()[:2] = x[0, :2] >> o | o.T[0] = x[0, :2] >> o | o[x > 0.5] = x[x > 0.5] >> o
 operators: x + Y | Y - x | 2 * x | x / 3 | 3 / x | x // 0.3 | x % 0.3 | 1 % x | x ** 2 | x ** 0.5 | 2 ** x | x ** x | x @ Y.T | Y @ x.T | -x | +x | abs(x) | x < Y | x >= 0.5 | x == x | x != Y | divmod(x, 0.3) | divmod(1.0, x) | ~b | b & (Y > 0.3) | b | b ^ b | k << 1 | k >> 1 | pow(x, 2) | x[0] @ V | round(x[0, 0], 1)
 python: len(x) | list(x) | tuple(x[0]) | [row.sum() for row in x] | max(x[0]) | min(x[0]) | sum(x[0]) | sorted(x[0]) | sum(x) | float(x[0, 0]) | int(x[0, 0] * 10) | complex(x[0, 0]) | bool(x[0, 0]) | abs(x[0, 0]) | divmod(x[0, 0], 0.2) | float(x[:1, :1].sum()) | 0.31 in x | isinstance(x, np.ndarray) | isinstance(x[0, 0], float) | [*x[0], 1.0] | list(zip(x[0], x[1])) | list(map(float, x[0])) | (lambda p, q, s: p + q * s)(*x[0]) | x[0, 0].item() | x[0, 0].real | x[0, 0].dtype | [v for row in x for v in row] | list(enumerate(x)) | list(reversed(x[0])) | round(x[0, 0]) | round(float(x[0, 0]), 2) | x is x | np.float64(x[0, 0]) | np.float32(x) | type(x) is np.ndarray | hasattr(x[0, 0], "__iter__") | hasattr(x, "__iter__")
@@ -98,7 +98,7 @@ python: len(x) | list(x) | tuple(x[0]) | [row.sum() for row in x] | max(x[0]) | 
 #: Functions that write into an argument, and options that do.
 WRITES: Final = """
 copyto: np.copyto(x, 1.0) | np.copyto(x, Y) | np.copyto(x, Y, where=b) | np.copyto(x, x[0], where=[True, False, True]) | np.copyto(x, Y, casting="unsafe") | np.copyto(o, x) | np.copyto(o, x, where=b) | np.copyto(o[0], x[1], "same_kind") | np.copyto(x, x[::-1]) | np.copyto(k, x, casting="no") | np.copyto(o, [x[0], x[1]])
-place: np.place(x, b, [1.0, 2.0]) | np.place(x, X > 0.5, x[0]) | np.place(o, b, x[1]) | np.place(x, b, []) | np.place(x, mask=X > 0.5, vals=0.0)
+place: np.place(x, b, [1.0, 2.0]) | np.place(x, X > 0.5, x[0] * 2) | np.place(o, b, x[1]) | np.place(x, b, []) | np.place(x, mask=X > 0.5, vals=0.0)
 put: np.put(x, [0, 4], [1.0, 2.0]) | np.put(x, [0, 1, 2], x[1, :2]) | np.put(x, [-1], 1.0) | np.put(x, [99], 1.0) | np.put(x, [99], 1.0, mode="clip") | np.put(x, [7], x[0, 0], mode="wrap") | np.put(o, [0, 3], x[0, :2]) | np.put(x, 2, 1.0) | np.put(x, [0, 0], [1.0, 2.0]) | np.put(a=x, ind=[1], v=[])
 putmask: np.putmask(x, b, 0.0) | np.putmask(x, X > 0.5, [1.0, 2.0]) | np.putmask(x, b, x[::-1]) | np.putmask(o, b, x) | np.putmask(x, mask=b, values=x * 2)
 fill_diagonal: np.fill_diagonal(x, 0.0) | np.fill_diagonal(x, [1.0, 2.0]) | np.fill_diagonal(x.T, x[0, 0]) | np.fill_diagonal(x.T, 3.0, wrap=True) | np.fill_diagonal(o, x[0]) | np.fill_diagonal(x[:, :2], 1.0)
@@ -109,6 +109,7 @@ sort: np.ndarray.sort(x) >> None | np.sort(x, axis=0, kind="heapsort") | np.sort
 add.at: np.add.at(x, [0, 0], 1.0) >> None | np.add.at(o, ([0, 1], [0, 1]), x[0, :2]) >> None | np.subtract.at(x, 0, x[1]) >> None | np.multiply.at(x, (0, [1, 1]), 2.0) >> None | np.maximum.at(x, [0], 0.5) >> None | np.minimum.at(o, [1], x[0]) >> None | np.negative.at(x, [0]) >> None | np.divide.at(x, [0], 2.0) >> None
 ufunc_out: np.sin(x, out=x) | np.sin(x, x) | np.add(x, Y, out=o) | np.add(x, 1.0, x[::-1]) | np.multiply(Y, 2.0, out=x) | np.sqrt(x, out=o, where=b) | np.sqrt(x, out=x, where=X > 0.5) | np.add(x, Y, where=X > 0.5, out=o) | np.divide(x, X > 0.5, out=o, where=X > 0.5) | np.modf(x, out=(o, x)) | np.add(x, x, out=(o,)) | np.matmul(x, Y.T, out=o[:, :2]) | np.exp(x, out=x[...]) | np.divmod(x, 0.3, o, x) | np.add.reduce(x, out=o[0]) | np.add.reduce(x, 1, out=o[:, 0]) | np.add.accumulate(x, 1, out=x) | np.maximum(x, 0.5, out=x) | np.square(o, out=x) | np.sin(o, out=o) | np.add(o, 1.0, out=x, where=b)
 random: np.random.default_rng(0).normal(size=3) + x[0] | np.random.default_rng(0).random((2, 3)) * x
+errors: np.take(x, 7) | np.take(x, 4, axis=1) | np.take(x, [0, -7]) | x.take(9) | np.take_along_axis(x, np.array([[3], [0]]), 1) | x[[0, 5]] | x[2] | x[:, 3] | np.delete(x, 5) | np.insert(x, 9, 1.0) | np.choose([3, 0, 1], [x[0], x[1]]) | np.compress([True, True, True, True], x, 1) | np.repeat(x, [1, 2], 1) | np.linalg.inv(x[:, :2] * 0) | np.linalg.solve(x[:, :2] * 0, x[0, :2]) | np.linalg.cholesky(-x[:, :2]) | np.average(x, weights=x * 0) | np.split(x, 2, axis=1) | np.concatenate([x, x[0]]) | np.reshape(x, (4, 2)) | x @ x | x + x[:, :2] | np.max(x[:0]) | np.argmax(x[:, :0]) | np.median(x, axis=3) | np.stack([x, x[0]]) | np.interp(x, [], []) | np.histogram(x, 0) | np.quantile(x, 1.5) | np.asarray_chkfinite(x / 0.0) | np.roots(x) | np.polyfit(x[0], x[1], -1) | np.fft.fft(x, 0) | np.cross(x[:, :1], x[:, :1]) | np.trapezoid(x, x[:, :2]) | np.unravel_index(k, (2, 2)) | np.ravel_multi_index((k[0], k[1]), (2, 2)) | np.bincount(-k[0] - 1) | np.searchsorted(x, 0.5) | np.insert(x, [0, 9], 1.0) | np.linalg.det(x) | np.linalg.eigh(x) | np.block([[x], [x, x]]) | np.squeeze(x, 0) | np.array_split(x, 0) | np.tile(x, -1) | np.trace(x[0]) | np.diag(x[None]) | np.vander(x) | np.vdot(x, x[0]) | np.einsum("ij,jk", x, x) | np.gradient(x[:, :1], axis=1) | np.digitize(x, [0.3, 0.1, 0.2]) | np.put(x, [9], 0.0) | x.item() | x.item(9) | float(x) | bool(x) | int(x[0]) | math.sqrt(x[0]) | len(x[0, 0]) | list(x[0, 0]) | x.shape = (4, 2) >> None | x[0] = x[:, 0] >> None | x[0] = [1.0, 2.0] >> None | np.copyto(x[0], x[:, 0])
 errstate: np.errstate(all="ignore") >> x | np.vectorize(lambda v: v * v)(x) | np.vectorize(lambda v, w: v * w)(x, V) | np.frompyfunc(lambda v: v * 2, 1, 1)(x)
 """  # noqa: E501 (a line for each name)
 
@@ -130,11 +131,11 @@ OPTIONS: Final = {
     "initial": ["0.5", "x[0, 0]", "None"],
     "dtype": ["np.float32", "float", "complex", "np.int64", "'f8'"],
     "order": ["'C'", "'F'", "'A'", "'K'"],
-    "mode": ["'raise'", "'wrap'", "'clip'", "'full'", "'same'", "'valid'", "'r'", "'complete'"],
+    "mode": ["'raise'", "'wrap'", "'clip'"],
     "copy": ["True", "False", "None"],
     "subok": ["True", "False"],
     "casting": ["'unsafe'", "'same_kind'", "'safe'", "'no'", "'equiv'"],
-    "kind": ["'stable'", "'quicksort'", "'heapsort'", "'sort'", "'table'"],
+    "kind": ["'stable'", "'quicksort'", "'heapsort'"],
     "stable": ["True", "False"],
     "ddof": ["0", "1", "2"],
     "bias": ["True", "False"],
@@ -238,6 +239,28 @@ _UFUNC_OPTIONS: Final = {
 }
 
 
+_ENDS: Final = ["'full'", "'same'", "'valid'"]
+#: Values of options of functions that mean another thing by their name.
+_OTHER_VALUES: Final[dict[tuple[str, str], list[str]]] = {
+    **{(name, "order"): ["None"] for name in ("sort", "argsort", "partition", "argpartition")},
+    **{(name, "kind"): ["'introselect'"] for name in ("partition", "argpartition")},
+    ("convolve", "mode"): _ENDS,
+    ("correlate", "mode"): _ENDS,
+    ("qr", "mode"): ["'reduced'", "'complete'", "'r'", "'raw'"],
+    ("pad", "mode"): ["'constant'", "'edge'", "'reflect'", "'linear_ramp'", "'mean'", "'empty'"],
+}
+
+
+def values_of(function: Any, option: str) -> list[str]:
+    """Return the values that an option of a function is tried with."""
+    name = function.__name__
+    if (name, option) in _OTHER_VALUES:
+        return _OTHER_VALUES[name, option]
+    if isinstance(function, np.ufunc) and option in _UFUNC_OPTIONS:
+        return _UFUNC_OPTIONS[option]
+    return OPTIONS.get(option, [])
+
+
 def function_of(call: ast.Call) -> Callable[..., Any] | None:
     """Return the function of NumPy's that a call is to."""
     names = ast.unparse(call.func).split(".")
@@ -293,11 +316,11 @@ def variants() -> Iterator[tuple[str, str]]:
         for text in calls:
             text = text.lstrip("?!")
             for _, _, function in calls_of(text):
-                is_ufunc = isinstance(function, np.ufunc)
-                known = {**OPTIONS, **(_UFUNC_OPTIONS if is_ufunc else {})}
                 for option in parameters(function):
-                    for value in known.get(option, ()):
+                    for value in values_of(function, option):
                         made = with_option(text, option, value)
+                        if made is not None and isinstance(function, np.ufunc):
+                            made = with_out(made) if option == "where" else made
                         if made is not None:
                             yield name, made
                 break

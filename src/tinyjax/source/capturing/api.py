@@ -18,6 +18,7 @@ from tinyjax.source.capturing import (
     calls,
     checks,
     functions,
+    generators,
     libraries,
     masked,
     methods,
@@ -30,7 +31,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Modules of handlers: loaded here, and so registered.
-_HANDLERS: Final = (functions, libraries, masked, subclasses, methods)
+_HANDLERS: Final = (functions, generators, libraries, masked, subclasses, methods)
 
 
 class CapturedFunction(Generic[P, R]):

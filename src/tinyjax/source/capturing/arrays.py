@@ -7,8 +7,10 @@ views. A number of NumPy's or Python's is immutable: a ``CapturedScalar``, or ``
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
@@ -164,7 +166,9 @@ class Captured:
 
     def __round__(self, digits: int | None = None) -> Any:
         rounded = apply_function(np.round, (self, digits or 0), {})
-        return int(rounded) if digits is None else rounded
+        if digits is None:
+            return int(rounded)
+        return number(rounded) if type(self) is CapturedFloat else rounded
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         return apply_ufunc(np.power, "__call__", (self, exponent), {})
@@ -194,15 +198,30 @@ class Captured:
     def __getitem__(self, key: Any) -> Any:
         raise NotImplementedError
 
-    def astype(self, dtype: Any, order: str = "K", *_: Any, copy: bool = True, **__: Any) -> Any:
+    def astype(
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: str = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Any:
         """Return the elements as another dtype."""
-        if not copy and np.dtype(dtype) == self.dtype:
+        if not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} "
+                f"according to the rule {casting!r}"
+            )
+        if not copy and np.dtype(dtype) == self.dtype and _in_order(self, order) is self:
             return self
         value = self._captured_value
         if not isinstance(value, Array):
-            return array_of(value.astype(dtype, order))
-        cast = cast_to(value, dtype)
-        return wrap(cast) if isinstance_of(self, CapturedScalar) else laid_out(cast, self, order)
+            made = array_of(value.astype(dtype, order))
+        elif isinstance_of(self, CapturedScalar):
+            return wrap(cast_to(value, dtype))
+        else:
+            made = laid_out(cast_to(value, dtype), self, order)
+        return like(self, made) if subok and is_array(made) and is_array(self) else made
 
 
 class CapturedScalar(Captured):
@@ -246,7 +265,7 @@ class CapturedScalar(Captured):
         return self
 
     def item(self, *index: Any) -> Any:
-        return number(self)
+        return array_of(self._value).item(*index) if index else number(self)
 
     def tolist(self) -> Any:
         """Return the number as one of Python's."""
@@ -256,7 +275,8 @@ class CapturedScalar(Captured):
         """Return what a number of NumPy's has as an array of no axes has it."""
         if type(self) is CapturedFloat or not hasattr(np.generic, name) or name[:2] == "__":
             raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
-        return getattr(array_of(self._value), name)
+        found = getattr(read_only(array_of(self._value)), name)
+        return functools.partial(_number_of, found) if callable(found) else found
 
     def __getitem__(self, key: Any) -> Any:
         """Return the number, or an array of it.
@@ -266,9 +286,15 @@ class CapturedScalar(Captured):
         """
         if type(key) is tuple and not key:
             return self
-        if isinstance(key, (int, np.integer)):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             raise TypeError(f"{self.__class__.__name__!r} object is not iterable")
         return array_of(self._value)[key]
+
+
+def _number_of(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return the result of a method of an array, which is a number if it has no axes."""
+    result = method(*args, **options)
+    return result[()] if is_array(result) and not result.ndim else result
 
 
 class CapturedFloat(CapturedScalar):
@@ -371,7 +397,10 @@ class CapturedArray(Captured):
 
     @property
     def base(self) -> Any:
-        return self._captured_parent
+        parent = self._captured_parent
+        while parent is not None and parent._captured_parent is not None:
+            parent = parent._captured_parent
+        return parent
 
     @property
     def ctypes(self) -> Any:
@@ -407,7 +436,7 @@ class CapturedArray(Captured):
     def imag(self) -> Any:
         if self.dtype.kind == "c":
             return view_by(self, lambda a: a.imag)
-        zeros = np.zeros_like(self._captured_view)
+        zeros = np.zeros_like(self._captured_view, order="A")
         zeros.flags.writeable = False
         return zeros
 
@@ -443,7 +472,11 @@ class CapturedArray(Captured):
             return like(self, CapturedArray(self._captured_memory, part, self, lambda a: a[key]))
         if self._captured_memory.value is None:
             return follow(part)
-        return wrap(_whole(self._captured_value)[key])
+        value = _whole(self._captured_value)[key]
+        if value.ndim > 1 and not part.flags.c_contiguous and part.shape == value.shape:
+            return _in_memory(np.empty_like(part), value)
+        made = wrap(value)
+        return made if part.flags.writeable or not is_array(made) else read_only(made)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         write(self, key, value)
@@ -484,6 +517,11 @@ class CapturedArray(Captured):
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements with another shape."""
         sizes = key_of(shape[0] if len(shape) == 1 else shape)
+        if copy is None:
+            return apply_function(np.reshape, (self, sizes), {"order": order})
+        if copy:
+            return apply_function(np.reshape, (self, sizes), {"order": order}).copy()
+        self._captured_view.reshape(sizes, order=order, copy=False)
         return apply_function(np.reshape, (self, sizes), {"order": order})
 
     def transpose(self, *axes: Any) -> Any:
@@ -491,7 +529,47 @@ class CapturedArray(Captured):
         order = axes[0] if len(axes) == 1 else axes
         return apply_function(np.transpose, (self, order or None), {})
 
-    conj = Captured.conjugate
+    def conjugate(self) -> Any:
+        """Return the complex conjugate: the array itself, if it is real."""
+        return super().conjugate() if self.dtype.kind == "c" else self
+
+    conj = conjugate
+
+    @property
+    def device(self) -> str:
+        """The name of the device, which is NumPy's."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Any:
+        """Return the array, which is on the only device."""
+        self._captured_view.to_device(device, stream=stream)
+        return self
+
+    def getfield(self, dtype: Any, offset: int = 0) -> Any:
+        """Return a part of each element."""
+        if offset or np.dtype(dtype) != self.dtype:
+            raise runs.refusal("ndarray.getfield")
+        return view_by(self, lambda a: a[...])
+
+    def setfield(self, value: Any, dtype: Any, offset: int = 0) -> None:
+        """Write a part of each element."""
+        write(self.getfield(dtype, offset), ..., value)
+
+    def dumps(self) -> bytes:
+        """Return the pickle of an array without anything traced."""
+        return self._captured_data("ndarray.dumps").dumps()
+
+    def dump(self, file: Any) -> None:
+        """Write the pickle of an array without anything traced."""
+        self._captured_data("ndarray.dump").dump(file)
+
+    def tofile(self, *args: Any, **options: Any) -> None:
+        """Write an array without anything traced to a file."""
+        self._captured_data("ndarray.tofile").tofile(*args, **options)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """Return the parts for which a condition is true."""
+        return HANDLERS[np.compress](condition, self, axis, out)
 
     def fill(self, value: Any) -> None:
         """Write one value into all elements."""
@@ -733,8 +811,6 @@ def _in_order_of_function(func: Any, args: Any, kwargs: Any, result: Any) -> Any
     It is the order of the arguments, or another, as the function has it: the function says that
     itself, of arrays of the same layouts.
     """
-    if not (_holds_permuted(args) or _holds_permuted(kwargs)):
-        return result
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -762,9 +838,12 @@ def _model(x: Any) -> Any:
     model = np.ones(x.shape, x.dtype) if known is None else known
     if not is_array(x) or x.ndim < 2:
         return model
-    view: HostArray = np.empty_like(x._captured_view)
-    view[...] = model
-    return view
+    view: HostArray = x._captured_view
+    if 0 in view.strides:
+        return view
+    layout: HostArray = np.empty_like(view)
+    layout[...] = model
+    return layout
 
 
 def _as_model(result: Any, model: Any) -> Any:
@@ -807,11 +886,11 @@ def follow(x: Any) -> Any:
 def number(x: Any) -> Any:
     """Return a scalar as a number of Python's."""
     if not isinstance_of(x, CapturedScalar):
-        return x
+        return x.item() if isinstance(x, np.generic) else x
     kind = x.dtype.kind
     if kind not in "fc":
         return runs.decide(x._captured_value).item()
-    return CapturedFloat(x._captured_value)
+    return CapturedFloat(cast_to(x._captured_value, np.float64 if kind == "f" else np.complex128))
 
 
 def isinstance_of(x: object, kind: type) -> bool:
@@ -1003,6 +1082,8 @@ def to_array(x: Any) -> Any:
         return array_of(x._captured_value)
     if type(x) in (list, tuple) and is_traced(x):
         return array_of(_nested(x))
+    if type(x) is Flat:
+        return np.ravel(x.array)  # type: ignore
     return np.asarray(plain(x))
 
 
@@ -1089,18 +1170,61 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
         return _apply_at(ufunc, inputs)
     if not is_traced(list(inputs)):
         return _plain_ufunc(ufunc, method, inputs, outs, where, options)
-    values = [unwrap(to_array(x) if type(x) in _CONTAINERS else x) for x in inputs]
+    order = options.pop("order", "K") if method == "__call__" else "K"
+    casting = options.get("casting", "same_kind")
+    options = _checked(ufunc, inputs, options) if method == "__call__" else options
+    values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
     if where is not True and method == "__call__":
-        return _apply_where(ufunc, values, outs, np.asarray(where), options)
+        return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
     if where is not True:
         options["where"] = where
-    result = wrap(getattr(ufunc, method)(*values, **options))
+    if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
+        options["dtype"] = options.get("dtype") or outs[0].dtype
+    value = getattr(ufunc, method)(*values, **options)
+    is_elementwise = method == "__call__" and ufunc.signature is None
+    result = _in_order(in_order_of(inputs, value) if is_elementwise else wrap(value), order)
+    return _put_outs(outs, result, None, casting)
+
+
+def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: str) -> Any:
     if outs is None or all(out is None for out in outs):
         return result
     if len(outs) == 1:
-        return put_out(outs[0], result)
+        return put_out(outs[0], result, mask, casting)
     pairs = zip(outs, result, strict=True)
-    return tuple([r if out is None else put_out(out, r) for out, r in pairs])
+    return tuple([r if out is None else put_out(out, r, mask, casting) for out, r in pairs])
+
+
+def _in_order(result: Any, order: str) -> Any:
+    """Return an array whose axes are in an order in memory."""
+    if type(result) is tuple:
+        return tuple([_in_order(item, order) for item in result])
+    if order not in ("C", "F") or np.ndim(result) < 2:
+        return result
+    is_so = result.flags.f_contiguous if order == "F" else result.flags.c_contiguous
+    return result if is_so else result.copy(order)
+
+
+def _checked(ufunc: np.ufunc, inputs: Sequence[Any], options: Any) -> Any:
+    """Return options without those of types, which NumPy checks on arrays of the same types."""
+    options = {name: x for name, x in options.items() if name != "subok"}
+    if not {"casting", "signature"} & {*options}:
+        return options
+    checked = ufunc(*[_of_type(x, ufunc.signature is None) for x in inputs], **options)
+    rest = {name: x for name, x in options.items() if name not in ("casting", "signature")}
+    if "signature" in options and isinstance(checked, np.ndarray) and checked.dtype.kind in "fc":
+        rest["dtype"] = checked.dtype
+    return rest
+
+
+def _of_type(x: Any, is_elementwise: bool) -> Any:
+    """Return an operand of the type of another, without its elements."""
+    if isinstance_of(x, CapturedFloat) or type(x) in (int, float, complex, bool):
+        return type(x)(1) if not is_captured(x) else 1.0
+    array = to_array(x)
+    if not array.ndim and not is_array(x):
+        return array.dtype.type(1)
+    return np.ones(0 if is_elementwise else array.shape, array.dtype)
 
 
 def _plain_ufunc(
@@ -1128,33 +1252,51 @@ def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
     if not is_traced(list(inputs)):
         ufunc.at(plain(target), plain(key), *[plain(x) for x in values])
         return
+    key, shape = key_of(key), np.shape(target)
     names = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
     if ufunc is np.subtract:
         write(target, key, -to_array(values[0]), "add")
     elif ufunc in names:
         write(target, key, values[0], names[ufunc])
+    elif not is_traced(key) and _are_distinct(key, shape):
+        write(target, key, apply_ufunc(ufunc, "__call__", (target[key], *values), {}))
     else:
         raise runs.refusal(f"np.{ufunc.__name__}.at")
 
 
+def _are_distinct(key: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether an index has no element twice."""
+    numbers = np.ravel(np.arange(math.prod(shape)).reshape(shape)[key])
+    return len(np.unique(numbers)) == len(numbers)
+
+
 def _apply_where(
-    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any
+    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any, casting: str
 ) -> Any:
     """Compute under the mask only, so that no NaN comes from the other elements."""
     arrays = [x if isinstance(x, Array) else np.asarray(x) for x in values]
-    shape = np.broadcast_shapes(*[x.shape for x in arrays], where.shape)
+    given = [np.shape(out) for out in outs or () if out is not None]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays], where.shape, *given)
     mask = np.broadcast_to(where, shape)
     result = wrap(ufunc(*[jnp.broadcast_to(x, shape)[mask] for x in arrays], **options))
-    out = outs[0] if outs is not None else array_of(np.zeros(shape, result.dtype))
-    return put_out(out, result, mask)
+    results = result if type(result) is tuple else (result,)
+    outs = outs or (None,) * len(results)
+    made = [
+        array_of(np.zeros(shape, r.dtype)) if out is None else out
+        for out, r in zip(outs, results, strict=True)
+    ]
+    written = [put_out(out, r, mask, casting) for out, r in zip(made, results, strict=True)]
+    return written[0] if len(written) == 1 else tuple(written)
 
 
-def put_out(out: Any, result: Any, mask: HostArray | None = None) -> Any:
+def put_out(
+    out: Any, result: Any, mask: HostArray | None = None, casting: str = "same_kind"
+) -> Any:
     """Write a result where ``out=`` says, and return that."""
     dtype = getattr(result, "dtype", None)
-    if dtype is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
+    if dtype is not None and not np.can_cast(dtype, out.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(
-            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule 'same_kind'"
+            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule {casting!r}"
         )
     write(out, ... if mask is None else mask, result)
     return out
@@ -1201,11 +1343,18 @@ _REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
     kwargs = dict(kwargs)
+    if len(args) > (position := _position_of_out(func)):
+        names = _parameters(func)[position:]
+        kwargs.update(zip(names, args[position:], strict=False))
+        args = args[:position]
     out = kwargs.pop("out", None)
+    if out is not None and func in _ACCUMULATED and len(args) < 3:
+        kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
         options = {name: _valued(x) for name, x in kwargs.items()}
         result = wrap(func(*[_valued(x) for x in args], **options))
-        result = _in_order_of_function(func, args, kwargs, result)
+        if func in _REORDERED or _holds_permuted(args) or _holds_permuted(kwargs):
+            result = _in_order_of_function(func, args, kwargs, result)
         if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
             result = array_of(result._captured_value)
     except _REFUSED as error:
@@ -1218,9 +1367,34 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             result = from_source[0](func, args, kwargs)
             if result is NotImplemented:
                 raise
-    return result if out is None else put_out(out, result)
+    return result if out is None else put_out(out, result, None, "unsafe")
 
 
+@functools.cache
+def _parameters(func: Any) -> list[str]:
+    """Return the names of the arguments of a function that may be given without a name."""
+    try:
+        known = inspect.signature(func).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in known if parameter.kind in kinds]
+
+
+@functools.cache
+def _position_of_out(func: Any) -> int:
+    """Return where ``out`` is among the arguments of a function: after all, where it has none."""
+    names = _parameters(func)
+    return names.index("out") if "out" in names else sys.maxsize
+
+
+#: Functions whose results have another order of axes in memory than their arguments.
+_REORDERED: Final = {
+    *(np.linspace, np.geomspace, np.logspace, np.cross, np.nanquantile, np.nanpercentile),
+    *(np.histogram2d, np.histogramdd, np.unique, np.gradient, np.kron, np.apply_along_axis),
+}
+#: Functions that compute in the dtype of ``out``.
+_ACCUMULATED: Final = {np.sum, np.prod, np.cumsum, np.cumprod, np.mean}
 #: Functions whose results without axes are arrays, not numbers.
 _ARRAYS_OF_NO_AXES: Final = {
     *(np.cov, np.i0, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.choose),
@@ -1342,5 +1516,5 @@ def _method(func: Any) -> Callable[..., Any]:
     return method
 
 
-for _name in ["sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum", "cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "nonzero", "compress", "ravel", "squeeze", "swapaxes", "diagonal", "argpartition", "choose"]:
+for _name in ["sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum", "cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "nonzero", "ravel", "squeeze", "swapaxes", "diagonal", "argpartition", "choose"]:
     setattr(Captured, _name, _method(getattr(np, _name)))

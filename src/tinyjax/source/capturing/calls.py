@@ -305,6 +305,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
+    if type(g) is MethodDescriptorType and g.__objclass__ is np.ndarray and arr.is_captured(args[0]):
+        return getattr(args[0], g.__name__)(*args[1:], **kwargs)
     if isinstance(owner, np.ndarray):
         if arr.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
             return arr.apply_function(func, (owner, *args), kwargs)
@@ -710,7 +712,7 @@ def item(owner: Any, key: Any) -> Any:
             if arr.is_traced(key):
                 return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
         return owner[key]
-    if kind is arr.CapturedScalar and isinstance(key, (int, np.integer)):
+    if kind is arr.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
         raise IndexError("invalid index to scalar variable.")
     if kind in _PLAIN:
         if kind is dict:

@@ -28,7 +28,7 @@ from tinyjax.source.capturing.arrays import (
     wrap,
     write,
 )
-from tinyjax.source.capturing.calls import call, iterate, reaches_captured
+from tinyjax.source.capturing.calls import attribute, call, iterate, reaches_captured
 
 
 def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -49,6 +49,9 @@ def as_array(
     x: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, subok: bool = False, ndmin: int = 0
 ) -> Any:
     """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
+    if type(x) is arr.Flat:
+        flat = np.ravel(x.array)
+        x = flat if flat._captured_memory is x.array._captured_memory else arr.read_only(flat)
     protocol = getattr(type(x), "__array__", None)
     if not is_captured(x) and type(protocol) is type(as_array) and arr.is_foreign(x) is False:
         x = call(protocol, x)
@@ -262,6 +265,45 @@ def _average(
     return _applied(np.average, (a, axis, weights, returned), options)
 
 
+@handles(np.diff)
+def _diff(a: Any, n: int = 1, *args: Any, **options: Any) -> Any:
+    return a if n == 0 else _applied(np.diff, (a, n, *args), options)
+
+
+@handles(np.take)
+def _take(
+    a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
+) -> Any:
+    size = _size(a) if axis is None else _shape(a)[axis]
+    indices = _in_bounds(indices, size, mode)
+    result = _applied(np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode})
+    return result if out is None else arr.put_out(out, result)
+
+
+def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
+    """Return indices from 0, if they are known.
+
+    Raises:
+        IndexError: one of them is out of bounds.
+    """
+    key = arr.key_of(indices)
+    if mode != "raise" or is_captured(key) or not size:
+        return indices
+    numbers = np.asarray(key)
+    if numbers.dtype.kind not in "biu":
+        return indices
+    outside = numbers[(numbers < -size) | (numbers >= size)]
+    if outside.size:
+        raise IndexError(f"index {outside[0]} is out of bounds for axis with size {size}")
+    return np.where(numbers < 0, numbers + size, numbers)[()]
+
+
+@handles(np.take_along_axis)
+def _take_along_axis(arr_: Any, indices: Any, axis: Any = -1) -> Any:
+    size = _size(arr_) if axis is None else _shape(arr_)[axis]
+    return _applied(np.take_along_axis, (arr_, _in_bounds(indices, size), axis), {})
+
+
 @handles(np.diag)
 def _diag(v: Any, k: int = 0) -> Any:
     array = as_array(v, subok=True)
@@ -324,6 +366,8 @@ def _place(arr_: Any, mask: Any, vals: Any) -> None:
     count = int(where.sum())
     if count:
         values = arr.apply_function(np.ravel, (to_array(vals),), {})
+        if not len(values):
+            raise ValueError("Cannot insert from an empty array!")
         write(arr_, where, values[np.arange(count) % len(values)])
 
 
@@ -343,11 +387,15 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
 @handles(np.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     numbers, size = np.ravel(np.asarray(arr.key_of(ind))), np.size(plain(a))
+    if is_array(a) and not a.flags.writeable:
+        raise ValueError("put: output array is read-only")
+    if numbers.size and not size:
+        raise IndexError("cannot replace elements of an empty array")
     if mode == "raise" and len(numbers) and not (-size <= numbers.min() <= numbers.max() < size):
         raise IndexError(f"index {numbers} is out of bounds for axis 0 with size {size}")
     numbers = np.clip(numbers, 0, size - 1) if mode == "clip" else numbers % max(size, 1)
     values = arr.apply_function(np.ravel, (to_array(v),), {})
-    if len(numbers):
+    if len(numbers) and len(values):
         chosen = values[np.arange(len(numbers)) % len(values)]
         arr.write_flat(a, numbers, chosen)
 
@@ -410,16 +458,6 @@ for _function in (
     _without("overwrite_input", _function)
 
 
-@handles(np.random.shuffle)
-def _shuffle(x: Any) -> None:
-    if not is_array(x):
-        np.random.shuffle(x)
-        return
-    order = np.arange(len(x))
-    np.random.shuffle(order)
-    write(x, ..., x[order])
-
-
 # Looking at arrays
 
 
@@ -438,7 +476,7 @@ def _size(a: Any, axis: Any = None) -> int:
     shape = _shape(a)
     if axis is None:
         return math.prod(shape)
-    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     return math.prod([shape[i] for i in axes])
 
 
@@ -476,6 +514,18 @@ def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
 @handles(np.common_type)
 def _common_type(*arrays: Any) -> Any:
     return np.common_type(*[np.empty(0, x.dtype) if is_captured(x) else x for x in arrays])
+
+
+@handles(hasattr)
+def _hasattr(x: Any, name: str) -> bool:
+    """Return whether an object has an attribute: a number, if numbers of its class have it."""
+    if is_captured(x) and not is_array(x):
+        return hasattr(x.__class__, name)
+    try:
+        attribute(x, name)
+    except AttributeError:
+        return False
+    return True
 
 
 @handles(np.min_scalar_type)
@@ -618,6 +668,64 @@ def _extract(condition: Any, arr_: Any) -> Any:
     return np.ravel(as_array(arr_))[np.ravel(np.asarray(arr.key_of(condition))).astype(bool)]
 
 
+# Functions that raise where the data says
+
+
+def _raising(function: Any) -> None:
+    """Register a function that raises ``LinAlgError`` where its result would not be finite.
+
+    Whether it does is a decision, which programs take in ``try`` statements.
+    """
+
+    def handler(*args: Any, **kwargs: Any) -> Any:
+        result = _applied(function, args, kwargs)
+        if not is_traced(result):
+            return result
+        value = result._captured_value
+        if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
+            function(*map(_as_data, args), **{name: _as_data(x) for name, x in kwargs.items()})
+        return result
+
+    HANDLERS[function] = handler
+
+
+def _as_data(x: Any) -> Any:
+    return runs.decide(to_array(x)._captured_value, "an error") if is_traced(x) else plain(x)
+
+
+for _function in (
+    *(np.linalg.inv, np.linalg.solve, np.linalg.cholesky, np.linalg.matrix_power),
+    *(np.linalg.tensorinv, np.linalg.tensorsolve),
+):
+    _raising(_function)
+
+
+def _checking(function: Any, check: Callable[..., Any]) -> None:
+    """Register a function whose arguments are checked as NumPy does, if they are data."""
+    before = HANDLERS.get(function)
+
+    def handler(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_traced(b):
+            check(_shape(a), plain(b), *args, **kwargs)
+        if before is not None:
+            return before(a, b, *args, **kwargs)
+        return _applied(function, (a, b, *args), kwargs)
+
+    HANDLERS[function] = handler
+
+
+def _check_insertion(shape: Any, positions: Any, values: Any, axis: Any = None) -> None:
+    np.insert(np.zeros(shape), positions, 0.0, axis)
+
+
+_checking(np.insert, _check_insertion)
+_checking(np.digitize, lambda shape, bins, *args, **options: np.digitize(0.0, bins))
+for _function in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
+    _checking(
+        _function, lambda shape, q, *args, _function=_function, **options: _function([0.0], q)
+    )
+
+
 # Functions whose result is real where the data says
 
 
@@ -677,13 +785,14 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
     flats = [np.ravel(x) for x in map(_fresh, arrays)]
+    if not flats[0].size:
+        return np.vectorize.__call__(self, *[np.zeros(x.shape) for x in arrays])
     results = [call(self.pyfunc, *row) for row in zip(*flats, strict=True)]
     shape = arrays[0].shape
     if isinstance(results[0], tuple):
         columns = zip(*results, strict=True)
         return tuple([np.reshape(to_array(list(column)), shape) for column in columns])
-    result = np.reshape(to_array(results), shape)
-    return result if shape else result[()]
+    return np.reshape(to_array(results), shape)
 
 
 def _fresh(x: Any) -> Any:
@@ -768,7 +877,7 @@ def _conversion(kind: Any, dtype: Any) -> None:
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]
         if arr.is_captured(x):
-            if x.dtype.kind == "c" and dtype.kind == "f" and kind is float:
+            if type(x) is arr.CapturedFloat and x.dtype.kind == "c" and kind is float:
                 raise TypeError("float() argument must be a real number, not 'complex'")
             cast = arr.cast_to(x._captured_value, dtype)
             if kind in (float, complex):
@@ -778,7 +887,7 @@ def _conversion(kind: Any, dtype: Any) -> None:
                 if len(args) == 2:
                     value = value + 1j * to_array(args[1])._captured_value
                 return arr.number(wrap(value))
-            return wrap(cast) if x.ndim == 0 else array_of(cast)
+            return wrap(cast) if x.ndim == 0 else x.astype(dtype, copy=False)
         return as_array(x, dtype)
 
     HANDLERS[kind] = handler

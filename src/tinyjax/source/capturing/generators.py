@@ -1,0 +1,104 @@
+"""Methods of NumPy's random generators that order, or choose from, arrays under capture.
+
+An array of positions is shuffled in place of the array: the generator draws the same numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.dtypes import HostArray
+from tinyjax.source.capturing import arrays as arr, runs
+from tinyjax.source.capturing.arrays import HANDLERS, is_array, is_traced, plain, write
+
+_Generator = np.random.Generator | np.random.RandomState
+_CLASSES: Final = (np.random.Generator, np.random.RandomState)
+
+
+def _positions_along(shape: tuple[int, ...], axis: int) -> HostArray:
+    """Return an array of a shape that has the position along an axis in each element."""
+    sizes = [-1 if i == axis % len(shape) else 1 for i in range(len(shape))]
+    numbers = np.arange(shape[axis], dtype=np.intp).reshape(sizes)
+    return np.broadcast_to(numbers, shape).copy()
+
+
+def _along(numbers: HostArray, axis: int) -> HostArray:
+    """Return the positions along an axis, which are the same at all others."""
+    return np.moveaxis(numbers, axis, 0).reshape(numbers.shape[axis], -1)[:, 0]
+
+
+def _shuffle(method: Any, owner: _Generator, x: Any, axis: int = 0) -> None:
+    options = {"axis": axis} if axis else {}
+    if not is_array(x) or not x.size:
+        method(owner, plain(x), **options)
+        return
+    numbers = _positions_along(x.shape, axis)
+    method(owner, numbers, **options)
+    write(x, ..., np.take(x.copy(), _along(numbers, axis), axis))
+
+
+def _permutation(method: Any, owner: _Generator, x: Any, axis: int = 0) -> Any:
+    options = {"axis": axis} if axis else {}
+    if not is_traced(x):
+        return arr.follow(method(owner, plain(x), **options))
+    array = arr.to_array(x)
+    if not array.ndim:
+        size = int(runs.decide(array._captured_value, "a permutation"))
+        return method(owner, size)
+    numbers = method(owner, _positions_along(array.shape, axis), **options)
+    return np.take(array, _along(numbers, axis), axis)
+
+
+def _permuted(
+    method: Any, owner: _Generator, x: Any, *, axis: int | None = None, out: Any = None
+) -> Any:
+    array = arr.to_array(x)
+    numbers = np.arange(array.size).reshape(array.shape)
+    result = np.reshape(np.ravel(array)[np.ravel(method(owner, numbers, axis=axis))], array.shape)
+    return result if out is None else arr.put_out(out, result)
+
+
+def _choice(
+    method: Any,
+    owner: _Generator,
+    a: Any,
+    size: Any = None,
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    **options: Any,
+) -> Any:
+    if is_traced(p):
+        p = runs.decide(arr.to_array(p)._captured_value, "the probabilities of a choice")
+    if not is_traced(a):
+        options = {**options, **({"axis": axis} if axis else {})}
+        return arr.follow(method(owner, plain(a), size, replace, plain(p), **options))
+    array = arr.to_array(a)
+    if not array.ndim:
+        count = int(runs.decide(array._captured_value, "a choice"))
+        return method(owner, count, size, replace, plain(p), **options)
+    numbers = method(owner, array.shape[axis], size, replace, plain(p), **options)
+    return np.take(array, numbers, axis)
+
+
+def _register() -> None:
+    known = {
+        "shuffle": _shuffle,
+        "permutation": _permutation,
+        "permuted": _permuted,
+        "choice": _choice,
+    }
+    for cls in _CLASSES:
+        for name, handler in known.items():
+            method = getattr(cls, name, None)
+            if method is not None:
+                HANDLERS[method] = _bound(handler, method)
+
+
+def _bound(handler: Any, method: Any) -> Any:
+    return lambda *args, **kwargs: handler(method, *args, **kwargs)
+
+
+_register()
