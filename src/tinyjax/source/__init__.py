@@ -14,6 +14,7 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "api": "adjoint_source forward grad value_and_grad vjp",
         "tinyjax.source.capturing.api": "capture",
+        "tinyjax.source.capturing.fallback": "explain",
         "tinyjax.source.capturing.libraries": "rule",
         "context": "Context evaluate with_context",
         "staging": "stage",

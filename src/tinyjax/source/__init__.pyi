@@ -6,6 +6,7 @@ from tinyjax.source.api import grad as grad
 from tinyjax.source.api import value_and_grad as value_and_grad
 from tinyjax.source.api import vjp as vjp
 from tinyjax.source.capturing.api import capture as capture
+from tinyjax.source.capturing.fallback import explain as explain
 from tinyjax.source.capturing.libraries import rule as rule
 from tinyjax.source.context import Context as Context
 from tinyjax.source.context import evaluate as evaluate
@@ -22,6 +23,7 @@ __all__ = [
     'adjoint_source',
     'capture',
     'evaluate',
+    'explain',
     'forward',
     'grad',
     'ir_of',

@@ -274,7 +274,7 @@ def _fallback() -> Any:
     return importlib.import_module("tinyjax.source.capturing.fallback")
 
 
-standard_library.WRITTEN[read_or_captured] = lambda *args: value_and_gradient(*args)
+standard_library.WRITTEN[read_or_captured] = value_and_gradient
 standard_library.WRITTEN[pulled_or_captured] = lambda fun, primals: pullbacks.evaluated(
     fun, primals, {}
 )

@@ -71,7 +71,8 @@ def _compiled(
     conventions: names.Conventions,
 ) -> FunctionType:
     text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
-    origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
+    code = fun.__code__
+    origin = find.Origin(code.co_filename, code.co_qualname, code.co_firstlineno, lines)
     function = find.run_text(program.name, text, {**namespace, **functions}, origin)[program.name]
     assert isinstance(function, FunctionType), f"{program.name} is no function in\n{text}"
     return function

@@ -1,20 +1,27 @@
-"""The derivatives of functions that cannot be read: they are captured.
+"""Functions that cannot be read are captured; ``explain`` says which.
 
 Values and cotangents are NumPy's arrays and Python's numbers, as where a function is read.
 """
 
 from __future__ import annotations
 
+import dis
+import functools
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
 import tinyjax
 from tinyjax import errors, tree
-from tinyjax._base.frames import imitate
+from tinyjax._base import frames
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
+from tinyjax.source import api
+from tinyjax.source.adjoint import pullbacks
 from tinyjax.source.adjoint.cotangents import (
     field_names,
     is_differentiable,
@@ -24,8 +31,9 @@ from tinyjax.source.adjoint.cotangents import (
     with_fields,
 )
 from tinyjax.source.adjoint.pullbacks import conforming
-from tinyjax.source.capturing import arrays as arr, calls
+from tinyjax.source.capturing import arrays as arr, calls, rewriting
 from tinyjax.source.capturing.api import capture
+from tinyjax.source.ir import find
 
 #: Errors that say more than why the source cannot be read, or are for ``jit``.
 _OF_PROGRAM: Final = (errors.DifferentiationError, errors.UndecidedError, errors.DivergenceError)
@@ -72,8 +80,10 @@ def pull(
         kinds[:] = [tree.map(_class_of, result, is_leaf=arr.is_captured)]
         return result
 
-    imitate(program, fun)
+    frames.imitate(program, fun)
     values = [_in_double(leaf) for i in active for leaf in _leaves(args[i])]
+    if not values:
+        raise error
     try:
         if has_aux:
             result, back, aux = tinyjax.vjp(capture(program), *values, has_aux=True)
@@ -89,7 +99,7 @@ def pull(
     def pullback(ct: Any) -> tuple[Any, ...]:
         if has_aux:
             ct = ct[0]
-        parts = iter(back(conforming(ct, result)))
+        parts = iter(back(pullbacks.conforming(ct, result)))
         of_args = [_cotangent(x, parts) if i in active else None for i, x in enumerate(args)]
         return None, *of_args
 
@@ -175,3 +185,114 @@ def _as_data(x: Any, kind: type[Any]) -> Any:
     if issubclass(kind, np.ndarray):
         return data
     return data[()] if issubclass(kind, np.generic) else data.item()
+
+
+# What is read, and what is captured
+
+
+def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Say whether ``source.grad`` reads a function or captures it, and which functions it calls.
+
+    A function is read as a whole, with all that it calls, or captured as a whole.
+
+    Args:
+        fun: a Python function. It is called, with its derivative: twice if it is captured.
+        args: its arguments. All that have derivatives count as variables.
+        kwargs: its keyword arguments.
+
+    Returns:
+        A text: whether the function is read or captured, or neither; the reason, with the line that
+        cannot be read; and the functions of Python's that were called in this way, with counts.
+
+    Example:
+        >>> from tinyjax import source
+        >>> def halved(x):
+        ...     return x / 2
+        >>> def small(x):
+        ...     try:
+        ...         return halved(halved(x))
+        ...     except OverflowError:
+        ...         return 0.0
+        >>> print(source.explain(halved, 1.0))
+        halved (...) is read. Called are:
+          halved (...): 1 call
+        >>> print(source.explain(small, 1.0).splitlines()[0])
+        small (...) is captured: try with except is not taken by tinyjax.source. ...
+    """
+    errors.check_function("explain", fun)
+    name = frames.describe_function(fun)
+    read = _Calls(_read_function)
+    try:
+        with read:
+            api.forward(fun, *args, **kwargs)
+    except errors.SourceError as error:
+        captured = _Calls(_captured_function)
+        try:
+            with captured:
+                pull(error, fun, args, kwargs, tuple(range(len(args))))
+        except errors.SourceError:
+            why = error.__cause__ or "no argument has a derivative."
+            return f"{name} is not read: {error}\nIt is not captured either: {why}"
+        return f"{name} is captured: {error}\n{captured}"
+    return f"{name} is read. {read}"
+
+
+#: The file, the line and the name of a function.
+_Function = tuple[str, int, str]
+
+
+class _Calls:
+    """A context that counts calls of Python's functions.
+
+    Args:
+        function_of: gives the function that code is of; None if it is not counted.
+    """
+
+    def __init__(self, function_of: Callable[[CodeType], _Function | None]) -> None:
+        self._function_of = function_of
+        self._counts: Counter[_Function] = Counter()
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        self._before = sys.getprofile()
+        sys.setprofile(self._note)
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self._before)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        if event != "call":
+            return
+        function = self._function_of(frame.f_code)
+        if function is not None and frame.f_lasti <= _start(frame.f_code):
+            self._counts[function] += 1
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {name} ({frames.place(file, line)}): {count} {'call' if count == 1 else 'calls'}"
+            for (file, line, name), count in self._counts.items()
+        ]
+        return "\n".join(["Called are:", *lines]) if lines else "No function of Python's is called."
+
+
+#: Functions that the compiler makes of comprehensions.
+_INNER: Final = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+
+
+@functools.cache
+def _start(code: CodeType) -> int:
+    """Return where a call begins; a generator that goes on is further."""
+    return next(i.offset for i in dis.get_instructions(code) if i.opname == "RESUME")
+
+
+def _captured_function(code: CodeType) -> _Function | None:
+    if not rewriting.is_rewritten(code) or code.co_name in _INNER:
+        return None
+    return code.co_filename, code.co_firstlineno, code.co_qualname
+
+
+def _read_function(code: CodeType) -> _Function | None:
+    origin = find.origin_of(code.co_filename)
+    if origin is None or not code.co_name.startswith("forward_of_"):
+        return None
+    return origin.filename, origin.line, origin.function

@@ -8,10 +8,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from tinyjax._base import frames
-from tinyjax.core.values import Array
 from tinyjax.errors import CaptureError
 from tinyjax.source.capturing import arrays as arr, memory as mem, runs
 
@@ -37,7 +36,9 @@ def overwritten(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[arr
         bound = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return []
-    chosen = [name.removeprefix(_PREFIX) for name in bound if name.startswith(_PREFIX) and bound[name]]
+    chosen = [
+        name.removeprefix(_PREFIX) for name in bound if name.startswith(_PREFIX) and bound[name]
+    ]
     if not chosen:
         return []
     named = chosen if all(name in bound for name in chosen) else [*bound]
@@ -55,8 +56,7 @@ class OverwrittenMemory(mem.Memory):
 
     __slots__ = ()
 
-    @property
-    def value(self) -> Array | None:
+    def _read(self) -> NoReturn:
         raise runs.noted(
             CaptureError(
                 "an array is read that a function was allowed to overwrite, so what is in it is "
@@ -64,3 +64,5 @@ class OverwrittenMemory(mem.Memory):
                 "array before."
             ).at(frames.user_location())
         )
+
+    value = property(_read)

@@ -44,15 +44,15 @@ class Store:
         if isinstance(container, list):
             container[:] = self._before if arr.is_traced(container) else arr.plain(container)
             return
+        is_class = isinstance(owner, type)  # whose attributes are read-only as items
         for key, value in [*container.items()]:
             if not arr.holds_captured(value):
                 continue
-            if not arr.is_traced(value):
-                container[key] = arr.plain(value)
-            elif key in self._before:
-                container[key] = self._before[key]
-            else:
-                del container[key]
+            if arr.is_traced(value) and key not in self._before:
+                delattr(owner, key) if is_class else container.pop(key)
+                continue
+            before = self._before[key] if arr.is_traced(value) else arr.plain(value)
+            setattr(owner, key, before) if is_class else container.update({key: before})
 
 
 def _container_of(owner: Any) -> Any:

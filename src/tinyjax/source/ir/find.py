@@ -31,11 +31,13 @@ class Origin:
     Attributes:
         filename: the file of the user's function.
         function: its name.
+        line: the line that it begins at.
         lines: the user's line for those lines of the text that have one.
     """
 
     filename: str
     function: str
+    line: int
     lines: dict[int, int]
 
 
@@ -48,6 +50,11 @@ def run_text(
     """Run a text, register it for tracebacks and the front end, and return its definitions."""
     _origins[frames.run_text("source", name, text, namespace)] = origin
     return namespace
+
+
+def origin_of(filename: str) -> Origin | None:
+    """Return the user's source of the generated function of a file; None for other files."""
+    return _origins.get(filename)
 
 
 def refusal(message: str) -> errors.SourceError:
