@@ -2067,7 +2067,7 @@ def f(x):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         m = np.matrix(x.reshape(2, 2))
-        return (m * m)[0, 1] + (m.T * m).trace()[0, 0]
+        return (m * m)[0, 1] + (m.T * m)[0, 0]
 
 ## statistics_mean
 def f(x):

@@ -71,21 +71,16 @@ def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
     return x[np.triu_indices(x.shape[0], 1)]
 
 
-def _odeint(g: Any, func: Any, y0: Any, t: Any, args: Any = (), **options: Any) -> Any:
-    """Solve for states of one axis at least, as SciPy does."""
-    state = np.atleast_1d(y0)
-    passed = [arr._valued(x) for x in (func, state, t, args)]
-    values = {name: arr._valued(x) for name, x in options.items()}
-    return arr.wrap(tinyjax.scipy.integrate.odeint(*passed, **values))
-
-
 #: Functions of SciPy's with a counterpart made here.
 _OWN: Final = {
-    "scipy.integrate._odepack_py.odeint": _odeint,
     "scipy.spatial.distance.squareform": _squareform,
     "scipy.linalg._solvers.solve_continuous_are": _riccati,
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
 }
+
+
+#: Functions whose second argument is a vector to SciPy, if it is a number.
+_OF_VECTORS: Final = frozenset({"fsolve", "odeint", "root"})
 
 
 @functools.cache
@@ -131,6 +126,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
     if ours is None:
         return NotImplemented
+    if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
+        args = (args[0], np.atleast_1d(args[1]), *args[2:])
     passed = [arr._valued(x) for x in args]
     options = {name: arr._valued(x) for name, x in kwargs.items() if name not in _NEUTRAL}
     run = runs.current.get()
