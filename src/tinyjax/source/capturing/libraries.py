@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.scipy
-from tinyjax import lax, numpy as jnp
+from tinyjax import lax, numpy as jnp, tree
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source.capturing import arrays as arr, calls, overwriting, runs
 
@@ -140,6 +140,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if run is not None:
             del run.refusals[refused:]
         return NotImplemented
+    if any(callable(x) for x in args) and not _converged(result):
+        return NotImplemented
     key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])
     if key not in _verified:
         if not _agrees(g, args, kwargs, result):
@@ -178,6 +180,15 @@ def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) ->
 
 
 _UNKNOWN: Final = object()
+
+
+def _converged(result: Any) -> bool:
+    """Return whether no number is NaN, which solvers return where they do not converge."""
+    for leaf in tree.leaves(result):
+        known = _example(leaf)
+        if known is not _UNKNOWN and np.asarray(known).dtype.kind in "fc" and np.isnan(known).any():
+            return False
+    return True
 
 
 def _example(x: Any) -> Any:
