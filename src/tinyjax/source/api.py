@@ -274,12 +274,6 @@ def _fallback() -> Any:
     return importlib.import_module("tinyjax.source.capturing.fallback")
 
 
-standard_library.WRITTEN[read_or_captured] = value_and_gradient
-standard_library.WRITTEN[pulled_or_captured] = lambda fun, primals: pullbacks.evaluated(
-    fun, primals, {}
-)
-
-
 def value_and_gradient(
     fun: Any, argnums: Any, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -303,6 +297,12 @@ def _of_arguments(parts: Any, argnums: Any, args: tuple[Any, ...]) -> Any:
     if isinstance(argnums, int):
         return gradient_like(parts[argnums], args[argnums])
     return tuple([gradient_like(parts[i], args[i]) for i in argnums])
+
+
+standard_library.WRITTEN[read_or_captured] = value_and_gradient
+standard_library.WRITTEN[pulled_or_captured] = lambda fun, primals: pullbacks.evaluated(
+    fun, primals, {}
+)
 
 
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
