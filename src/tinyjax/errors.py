@@ -640,7 +640,7 @@ class UndecidedError(ConcretizationError):
         >>> from tinyjax import source
         >>> clip = source.capture(lambda x: x if x < 1.0 else 1.0)
         >>> tinyjax.jit(clip)(0.5), tinyjax.jit(clip)(2.0)
-        (Array(0.5, dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+        (Array(0.5, dtype=float64), Array(1., dtype=float32, weak_type=True))
         >>> try:
         ...     tinyjax.make_jaxpr(clip)(0.5)
         ... except tinyjax.errors.UndecidedError as error:
@@ -1593,6 +1593,8 @@ class ExportError(TinyjaxError, ValueError):
 class SourceError(TinyjaxError, NotImplementedError):
     """A program uses Python that ``tinyjax.source`` lacks, or a call without a known derivative.
 
+    ``source.grad`` captures such programs; what reads their source raises.
+
     Attributes:
         location: the line of the program.
 
@@ -1603,7 +1605,7 @@ class SourceError(TinyjaxError, NotImplementedError):
         >>> def energy(x):
         ...     return np.fromiter((x, x), float).sum()
         >>> try:
-        ...     source.grad(energy)(2.0)
+        ...     source.adjoint_source(energy)
         ... except SourceError as error:
         ...     print(error.message)
         no derivative is known of numpy.fromiter. Write it with operators and the functions of math,

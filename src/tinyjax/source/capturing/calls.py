@@ -117,7 +117,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     handler = HANDLERS.get(g)
     if handler is not None:
         return handler(*args, **kwargs)
-    module = g.__globals__.get("__name__") or ""
+    module = rewriting.module_of(g)
     package = module.partition(".")[0]
     if package == "scipy" or module.startswith("array_api_compat"):
         result = counterparts[0](g, args, kwargs) if counterparts else NotImplemented
@@ -145,7 +145,7 @@ def _without_source(g: FunctionType) -> FunctionType | None:
 
     Its code stays. The functions and classes among its globals and cells are dispatch points.
     """
-    module = g.__globals__.get("__name__") or ""
+    module = rewriting.module_of(g)
     if module.partition(".")[0] in _AS_THEY_ARE:
         return None
     scope = {name: g.__globals__[name] for name in g.__code__.co_names if name in g.__globals__}
@@ -349,7 +349,7 @@ def captured_function(x: Any) -> Any:
     """Return a function of Python's in its rewritten form; other values as they are."""
     kind = type(x)
     if kind is FunctionType:
-        package = (x.__globals__.get("__name__") or "").partition(".")[0]
+        package = rewriting.module_of(x).partition(".")[0]
         return x if package in _AS_THEY_ARE else rewriting.rewritten(x) or x
     if kind is MethodType and type(x.__func__) is FunctionType:
         return MethodType(captured_function(x.__func__), x.__self__)
@@ -584,7 +584,7 @@ def is_captured_function(fun: Any) -> bool:
     """Return whether a value is a function of Python's that is called in its rewritten form."""
     if type(fun) is not FunctionType:
         return False
-    module = fun.__globals__.get("__name__") or ""
+    module = rewriting.module_of(fun)
     return module.partition(".")[0] not in _AS_THEY_ARE or module.startswith(_CAPTURED_OF_NUMPY)
 
 

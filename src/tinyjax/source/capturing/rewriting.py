@@ -55,6 +55,13 @@ _FUTURE: Final = functools.reduce(
 )
 
 
+def module_of(fun: FunctionType) -> str:
+    """Return the name of the module that a function is defined in; nothing for an example."""
+    if fun.__code__.co_filename.startswith("<doctest "):  # which runs among the globals of a module
+        return ""
+    return fun.__globals__.get("__name__") or ""
+
+
 def is_rewritten(code: CodeType) -> bool:
     """Return whether code has been rewritten."""
     return code in _ours

@@ -95,7 +95,7 @@ def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
             raise noted(
                 UndecidedError(
                     f"a captured program decides by the value of {value.aval}, which "
-                    f"{value.describe_trace()} records without data. Capture the whole function "
+                    f"{value._trace.describe()} records without data. Capture the whole function "
                     "and apply jit to it, or write np.where in place of if."
                 ).at(frames.user_location())
             ) from error
