@@ -655,6 +655,8 @@ def fancy_assignment(d: Drawing) -> str:
 def function_with_output(d: Drawing) -> str:
     a = d.array(writeable=True)
     shape = d.read(a).shape
+    if _overlaps(d.read(a)):
+        raise UnfitError
     x, y = d.fitted(shape), d.fitted(shape)
     mask = f"{d.fitted(shape)} > {d.number()}"
     options = [

@@ -1,7 +1,8 @@
 """Programs that could mislead ``source.capture``, as text: a section each, which defines ``f``.
 
 Where the first line of a section says ``refused``, an error of tinyjax's is right as well. Where it
-says ``make``, a function without a state is made before each call.
+says ``make``, a function without a state is made before each call. Where it says ``eager``, the
+program depends on errors that compiled programs do not raise.
 """
 
 from collections.abc import Iterator
@@ -181,7 +182,7 @@ def f(x):
     except ZeroDivisionError:
         return x[2]
 
-## zero_division_of_python
+## zero_division_of_python (eager)
 def f(x):
     a = float(x[0]) - float(x[0])
     try:
@@ -189,14 +190,14 @@ def f(x):
     except ZeroDivisionError:
         return float(x[1]) ** 2
 
-## domain_error_of_math
+## domain_error_of_math (eager)
 def f(x):
     try:
         return math.sqrt(x[1] - x[0])
     except ValueError:
         return math.sqrt(x[0]) * x[2]
 
-## overflow_error_of_math
+## overflow_error_of_math (eager)
 def f(x):
     try:
         return math.exp(1000 * x[0])
@@ -2453,7 +2454,7 @@ def f(x):
         lambda t: math.cos(t) - x[0] * t, x0=0.5, x1=0.8, xtol=1e-14
     ).root
 
-## fsolve (refused)
+## fsolve (refused eager)
 def f(x):
     return scipy.optimize.fsolve(lambda t: t**3 - x[0], 1.0, xtol=1e-14)[0] * x[1]
 
@@ -2532,6 +2533,7 @@ class Misleading:
     text: str
     may_be_refused: bool
     is_made: bool
+    is_eager: bool
 
     def __str__(self) -> str:
         return self.name
@@ -2541,7 +2543,7 @@ def _sections(text: str) -> Iterator[Misleading]:
     for section in text.split("\n## ")[1:]:
         head, _, body = section.partition("\n")
         name, _, marks = head.partition(" ")
-        yield Misleading(name, body, "refused" in marks, "make" in marks)
+        yield Misleading(name, body, "refused" in marks, "make" in marks, "eager" in marks)
 
 
 #: All programs.

@@ -81,3 +81,33 @@ def test_misleading_programs(program: Misleading, tmp_path: Path) -> None:
                 assert float(value) == pytest.approx(expected, rel=1e-9)
                 assert np.asarray(gradient).tolist() == pytest.approx(slopes, rel=1e-6, abs=1e-6)
             assert plain(x) == expected
+
+
+COMPILED: Final = [program for program in PROGRAMS if not program.is_eager and not program.is_made]
+#: Another point, which may take other branches, and at which no program jumps.
+FURTHER: Final = [0.23, 1.31, 0.43, 1.57]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("program", COMPILED, ids=str)
+def test_compiled_misleading_programs(program: Misleading, tmp_path: Path) -> None:
+    """A compiled program is right at points that take other branches, or it is refused."""
+    plain: Callable[[np.ndarray], float] = module_of(program, tmp_path).f
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = tinyjax.jit(tinyjax.value_and_grad(source.capture(plain)))
+        for numbers in (*POINTS, FURTHER):
+            x = np.array(numbers)
+            try:
+                expected = float(plain(x.copy()))
+            except Exception as error:  # at this point it raises
+                with pytest.raises((type(error), TinyjaxError)):
+                    compiled(x)
+                continue
+            slopes = gradient_by_differences(lambda x: float(plain(x.copy())), x)
+            try:
+                value, gradient = compiled(x)
+            except TinyjaxError:
+                break
+            assert float(value) == pytest.approx(expected, rel=1e-9)
+            assert np.asarray(gradient).tolist() == pytest.approx(slopes, rel=1e-6, abs=1e-6)
