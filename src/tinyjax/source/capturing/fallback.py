@@ -68,11 +68,12 @@ def pull(
     Raises:
         SourceError: capture refuses the function, too.
     """
+    chosen = sorted({i % len(args) for i in active})
     kinds: list[Any] = []
 
     def program(*values: Any) -> Any:
         rest = iter(values)
-        given = [_filled(x, rest) if i in active else _copied(x) for i, x in enumerate(args)]
+        given = [_filled(x, rest) if i in chosen else _copied(x) for i, x in enumerate(args)]
         options = {name: _copied(x) for name, x in kwargs.items()}
         result = calls.call(fun, *given, **options)
         if is_scalar:
@@ -81,7 +82,7 @@ def pull(
         return result
 
     frames.imitate(program, fun)
-    values = [_in_double(leaf) for i in active for leaf in _leaves(args[i])]
+    values = [_in_double(leaf) for i in chosen for leaf in _leaves(args[i])]
     if not values:
         raise error
     try:
@@ -100,7 +101,7 @@ def pull(
         if has_aux:
             ct = ct[0]
         parts = iter(back(pullbacks.conforming(ct, result)))
-        of_args = [_cotangent(x, parts) if i in active else None for i, x in enumerate(args)]
+        of_args = [_cotangent(x, parts) if i in chosen else None for i, x in enumerate(args)]
         return None, *of_args
 
     return tree.map(_as_data, traced, kinds[0]), pullback
