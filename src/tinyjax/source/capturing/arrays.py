@@ -1318,7 +1318,19 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         out = kwargs.get("out")
         result = func(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()})
         return follow(result) if out is None else out
-    return apply_to_traced(func, args, kwargs)
+    result = apply_to_traced(func, args, kwargs)
+    if func in _KEEPS_CLASS and args and is_array(args[0]) and type(args[0]) is not CapturedArray:
+        if is_captured(result):
+            model: Any = args[0]
+            return HANDLERS[np.ndarray.view](result, type(model).subclass, model)
+    return result
+
+
+#: Functions whose result is of the class of the argument, of a subclass of ``numpy.ndarray``.
+_KEEPS_CLASS: Final = {
+    *(np.dot, np.trace, np.take, np.repeat, np.cumsum, np.cumprod, np.round, np.around, np.clip),
+    *(np.sort, np.partition, np.compress, np.choose, np.sum, np.prod, np.mean, np.max, np.min),
+}
 
 
 def _is_converted(func: Any, x: Any) -> bool:

@@ -292,6 +292,8 @@ _BUILTIN: Final = (
     WrapperDescriptorType,
     MethodWrapperType,
 )
+#: Methods of classes in C, as attributes of the class.
+_UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
 #: Functions in C that call functions of the user's.
 _HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
 _OF_PYTHON: Final = (
@@ -305,8 +307,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
-    if type(g) is MethodDescriptorType and g.__objclass__ is np.ndarray and arr.is_captured(args[0]):
-        return getattr(args[0], g.__name__)(*args[1:], **kwargs)
+    if type(g) in _UNBOUND and g.__objclass__ is np.ndarray and args and arr.is_captured(args[0]):
+        method = getattr(CapturedArray if arr.is_array(args[0]) else type(args[0]), g.__name__)
+        return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
         if arr.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
             return arr.apply_function(func, (owner, *args), kwargs)
@@ -713,7 +716,7 @@ def item(owner: Any, key: Any) -> Any:
                 return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
         return owner[key]
     if kind is arr.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
-        raise IndexError("invalid index to scalar variable.")
+        return owner._captured_value[key]  # which raises: a number has no elements
     if kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
