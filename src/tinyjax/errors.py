@@ -1605,7 +1605,7 @@ class SourceError(TinyjaxError, NotImplementedError):
         >>> def energy(x):
         ...     return np.fromiter((x, x), float).sum()
         >>> try:
-        ...     source.adjoint_source(energy)
+        ...     source.forward(energy, 2.0)
         ... except SourceError as error:
         ...     print(error.message)
         no derivative is known of numpy.fromiter. Write it with operators and the functions of math,
