@@ -419,7 +419,10 @@ class CapturedArray(Captured):
     def shape(self, shape: Any) -> None:
         old = CapturedArray(self._captured_memory, self._captured_layout, self._captured_parent, self._captured_step)
         new = view_by(old, lambda a: a.reshape(shape))
-        if not isinstance(new, CapturedArray) or new._captured_memory is not self._captured_memory:
+        if not self.size:  # which shares no memory
+            new = array_of(np.empty(old._captured_view.reshape(shape).shape, self.dtype))
+            self._captured_memory = new._captured_memory
+        elif not is_array(new) or new._captured_memory is not self._captured_memory:
             raise AttributeError("incompatible shape for in-place modification")
         self._captured_layout, self._captured_parent, self._captured_step, self._captured_version = new._captured_layout, old, new._captured_step, -1
 

@@ -751,6 +751,35 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
             owner[key] = value
 
 
+class Place:
+    """The target of an assignment among others, as in ``a[i], b.name = values``."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        object.__setattr__(self, "_owner", owner)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        set_item(value, self._owner, key)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_attribute(value, self._owner, name)
+
+    def __delitem__(self, key: Any) -> None:
+        method = getattr(type(self._owner), "__delitem__", None)
+        if is_captured_function(method):
+            call(method, self._owner, key)
+        else:
+            del self._owner[key]
+
+    def __delattr__(self, name: str) -> None:
+        method = type(self._owner).__delattr__
+        if is_captured_function(method):
+            call(method, self._owner, name)
+        else:
+            delattr(self._owner, name)
+
+
 def item_of(owner: Any, key: Any) -> tuple[Any, Any, Any]:
     """Return an item that is about to be changed, and where it is."""
     return item(owner, key), owner, key
@@ -813,6 +842,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return apply(arr.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
+        if is_captured_function(getattr(type(own), "__call__", None)):
+            return call(attribute(x, method), y)
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
         if is_captured_function(own) and not overrides:
@@ -948,6 +979,7 @@ rewriting.DISPATCHERS.update(
     item=item,
     set_item=set_item,
     item_of=item_of,
+    place=Place,
     attribute_of=attribute_of,
     change_item=change_item,
     change_attribute=change_attribute,

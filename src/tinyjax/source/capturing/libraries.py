@@ -92,11 +92,14 @@ def _counterpart(g: Any) -> Any:
         return getattr(np.linalg, name, None)
     if module[0] == "numpy":
         return None
+    if module[0] == "bottleneck":
+        return getattr(np, name, None)
     for home in dict.fromkeys([*module[1:2], *_HOMES]):
         theirs = sys.modules.get(f"scipy.{home}")
         if theirs is not None and getattr(theirs, name, None) is g:
+            ours = "fft" if home == "fftpack" else home
             try:
-                return getattr(importlib.import_module(f"tinyjax.scipy.{home}"), name, None)
+                return getattr(importlib.import_module(f"tinyjax.scipy.{ours}"), name, None)
             except ImportError:
                 return None
     return None

@@ -281,15 +281,22 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or _is_mangled(node.attr):
+        if _is_mangled(node.attr):
             return node
+        if not isinstance(node.ctx, ast.Load):
+            return self._in_place(node)
         return self._to(node, "attribute", [node.value, self._text(node, node.attr)])
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
-            return node
+            return self._in_place(node)
         return self._to(node, "item", [node.value, self._key(node.slice)])
+
+    def _in_place(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
+        """Make a target one of an object that dispatches what it is assigned, or its deletion."""
+        node.value = self._to(node.value, "place", [node.value])
+        return node
 
     def _key(self, key: ast.expr) -> ast.expr:
         """Write a slice as a call: a slice is no expression of its own."""
@@ -315,41 +322,36 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        self.generic_visit(node)
-        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
-            node.value = self._unpacked(node)
         (target, *others) = node.targets
-        if others:
-            return node
-        if isinstance(target, ast.Subscript):
-            args = [node.value, target.value, self._key(target.slice)]  # in Python's order
-            return self._statement(node, "set_item", args)
-        if isinstance(target, ast.Attribute) and not _is_mangled(target.attr):
-            args = [node.value, target.value, self._text(target, target.attr)]
-            return self._statement(node, "set_attribute", args)
+        if not others and isinstance(target, ast.Subscript):
+            value, owner, key = [self.visit(x) for x in (node.value, target.value, target.slice)]
+            return self._statement(node, "set_item", [value, owner, self._key(key)])
+        if not others and isinstance(target, ast.Attribute) and not _is_mangled(target.attr):
+            value, owner = self.visit(node.value), self.visit(target.value)
+            return self._statement(
+                node, "set_attribute", [value, owner, self._text(target, target.attr)]
+            )
+        self.generic_visit(node)
         return node
 
-    def _unpacked(self, node: ast.Assign) -> ast.expr:
-        """Return the value of an assignment that is unpacked."""
-        if len(node.targets) > 1 or isinstance(node.value, (ast.Tuple, ast.List)):
-            return node.value
-        return self._to(node.value, "iterate", [node.value])
-
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        self.generic_visit(node)
         target, name = node.target, f"i{_OPERATORS[type(node.op)]}"
         if isinstance(target, ast.Name):
             loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            value = self._to(node, name, [loaded, node.value])
+            value = self._to(node, name, [loaded, self.visit(node.value)])
             return ast.copy_location(ast.Assign([target], value), node)
         operator = ast.copy_location(ast.Constant(_MARK + name), node)
         if isinstance(target, ast.Subscript):
-            place = self._to(target, "item_of", [target.value, self._key(target.slice)])
-            return self._statement(node, "change_item", [place, node.value, operator])
+            owner, key = self.visit(target.value), self.visit(target.slice)
+            place = self._to(target, "item_of", [owner, self._key(key)])
+            return self._statement(node, "change_item", [place, self.visit(node.value), operator])
         if not _is_mangled(target.attr):
             name_of = self._text(target, target.attr)
-            place = self._to(target, "attribute_of", [target.value, name_of])
-            return self._statement(node, "change_attribute", [place, node.value, operator])
+            place = self._to(target, "attribute_of", [self.visit(target.value), name_of])
+            return self._statement(
+                node, "change_attribute", [place, self.visit(node.value), operator]
+            )
+        self.generic_visit(node)
         return node
 
     def _statement(self, node: ast.stmt, dispatcher: str, args: Sequence[ast.expr]) -> ast.stmt:
