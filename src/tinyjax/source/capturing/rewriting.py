@@ -332,6 +332,9 @@ class Rewriter(ast.NodeTransformer):
                 node, "set_attribute", [value, owner, self._text(target, target.attr)]
             )
         self.generic_visit(node)
+        is_unpacked = not others and isinstance(target, (ast.Tuple, ast.List))
+        if is_unpacked and not isinstance(node.value, (ast.Tuple, ast.List)):
+            node.value = self._to(node.value, "iterate", [node.value])
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
