@@ -28,7 +28,7 @@ from tinyjax.errors import TinyjaxError
 Function = Callable[[np.ndarray], float]
 #: Steps of differences. Two of each program's differences must agree, or they say nothing.
 STEPS: Final = (4e-4, 1.1e-4)
-CHECKS: Final = ("value", "gradient", "jvp", "jit", "after")
+CHECKS: Final = ("value", "gradient", "jvp", "jit", "vmap", "after")
 PROGRAMS_PER_MODULE: Final = 100
 
 _module_numbers = count()
@@ -81,6 +81,11 @@ def slope(fun: Function, point: np.ndarray, along: np.ndarray, step: float) -> f
     return (16 * e - d) / 15
 
 
+def elsewhere_of(point: np.ndarray) -> np.ndarray:
+    """Return a point where comparisons and orders are others."""
+    return 1.4 - point[::-1]
+
+
 def agree(a: float, b: float, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
 
@@ -112,15 +117,52 @@ def outcomes(program: Program, fun: Function, checks: Iterable[str] = CHECKS) ->
         return compare(float(found), expected, 1e-12) or compare(float(tangent), slopes[0], 1e-6)
 
     def jit() -> str:
-        found, slope_found = tinyjax.jit(tinyjax.value_and_grad(captured))(point.copy())
-        return compare(float(found), expected, 1e-12) or compare(
-            float(np.vdot(slope_found, along)), slopes[0], 1e-6
+        compiled = tinyjax.jit(tinyjax.value_and_grad(captured))
+        found, slope_found = compiled(point.copy())
+        return (
+            compare(float(found), expected, 1e-12)
+            or compare(float(np.vdot(slope_found, along)), slopes[0], 1e-6)
+            or elsewhere(compiled)
         )
+
+    def elsewhere(compiled: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> str:
+        """Compare at a point where comparisons and orders are others."""
+        other = elsewhere_of(point)
+        try:
+            wanted = float(fun(other.copy()))
+            first, second = [slope(fun, other, along, step) for step in STEPS]
+        except Exception:  # the arrays have other shapes there
+            return ""
+        found, slope_found = compiled(other.copy())
+        difference = compare(float(found), wanted, 1e-12)
+        if difference or not agree(first, second, 1e-6):
+            return difference
+        return compare(float(np.vdot(slope_found, along)), first, 1e-6)
+
+    def vmap() -> str:
+        points = [point, elsewhere_of(point), point]
+        try:
+            wanted = [float(fun(x.copy())) for x in points]
+        except Exception:
+            return ""
+        values = np.asarray(tinyjax.vmap(captured)(np.stack(points)))
+        differences = [
+            compare(found, value, 1e-12)
+            for found, value in zip(values.tolist(), wanted, strict=True)
+        ]
+        return next(filter(None, differences), "")
 
     def after() -> str:
         return compare(float(fun(point.copy())), expected, 0.0)
 
-    known = {"value": value, "gradient": gradient, "jvp": jvp, "jit": jit, "after": after}
+    known = {
+        "value": value,
+        "gradient": gradient,
+        "jvp": jvp,
+        "jit": jit,
+        "vmap": vmap,
+        "after": after,
+    }
     for check in checks:
         try:
             difference = known[check]()
@@ -188,7 +230,7 @@ class Survey:
 
 
 def survey(seeds: Iterable[int], folder: Path, every: int = 1, most: int = 20) -> Survey:
-    """Check programs; ``jvp`` and ``jit`` of one in ``every``. Stop after ``most`` mistakes."""
+    """Check programs; ``jit`` and others of one in ``every``. Stop after ``most`` mistakes."""
     result = Survey(Counter(), Counter(), [])
     remaining = iter(seeds)
     while chunk := [*islice(remaining, PROGRAMS_PER_MODULE)]:
@@ -214,7 +256,7 @@ def main() -> None:
     """Check as many programs as the command line asks for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 1000))
-    parser.add_argument("--every", type=int, default=5, help="jit and jvp of one in so many")
+    parser.add_argument("--every", type=int, default=5, help="jit, jvp and vmap of one in so many")
     parser.add_argument("--most", type=int, default=20, help="stop after so many mistakes")
     options = parser.parse_args()
     start = time.perf_counter()

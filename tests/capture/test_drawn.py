@@ -17,7 +17,7 @@ def test_drawn_programs(tmp_path: Path) -> None:
     """Values and derivatives are NumPy's, and most programs are not refused."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = survey(range(PROGRAMS), tmp_path, every=6, most=3)
+        found = survey(range(PROGRAMS), tmp_path, every=10, most=3)
     texts = [f"{outcome}\n{program}" for program, outcome in found.mistakes]
     assert not texts, "\n".join(texts)
     assert found.outcomes["gradient", "right"] > 0.8 * PROGRAMS
