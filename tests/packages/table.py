@@ -146,6 +146,12 @@ def by_package(results: Iterable[Result]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |\n"
 
 
+#: Why a function's check cannot be right.
+REASONS: Final = {
+    ("skyfield", "keplerlib.propagate"): "it finds a root by bisection, whose steps have no slope",
+}
+
+
 def exceptions(results: Iterable[Result]) -> Iterator[str]:
     """Return the lines that name what is not right, by package."""
     for result in sorted(results, key=lambda result: result.package.lower()):
@@ -155,7 +161,8 @@ def exceptions(results: Iterable[Result]) -> Iterator[str]:
         elif not result.is_right:
             statuses = {check: getattr(result, check) for check in CHECKS}
             failed = [f"{check} {x}" for check, x in statuses.items() if x not in ("right", "")]
-            yield f"{name}{', '.join(failed)}\n"
+            reason = f" ({REASONS[key(result)]})" if key(result) in REASONS else ""
+            yield f"{name}{', '.join(failed)}{reason}\n"
 
 
 def text(results: Iterable[Result]) -> str:
