@@ -1600,16 +1600,17 @@ class SourceError(TinyjaxError, NotImplementedError):
 
     Example:
         >>> from tinyjax.errors import SourceError
-        >>> import math, numpy as np
+        >>> import math
         >>> from tinyjax import source
         >>> def energy(x):
-        ...     return np.fromiter((x, x), float).sum()
+        ...     return math.exp(x) * float.fromhex(x.hex())
         >>> try:
         ...     source.forward(energy, 2.0)
         ... except SourceError as error:
         ...     print(error.message)
-        no derivative is known of numpy.fromiter. Write it with operators and the functions of math,
-        NumPy and tinyjax.numpy that are known, or give it a derivative with tinyjax.custom_vjp.
+        no derivative is known of the method float.hex of builtins.float. Write it with operators
+        and the functions of math, NumPy and tinyjax.numpy that are known, or give it a derivative
+        with tinyjax.custom_vjp.
 
         Write it with functions whose derivatives are known, or give one with ``custom_vjp``:
 

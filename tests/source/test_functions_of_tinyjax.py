@@ -181,6 +181,9 @@ def test_functions_that_close_over_each_other() -> None:
 
     with raises(SourceError, match="down closes over a function that closes over it"):
         read_gradient(even, jnp.array(X))
+    with tinyjax.default_dtypes("float64"):
+        x = jnp.array(X)
+        np.testing.assert_allclose(source.grad(even)(x), tinyjax.grad(even)(x), 1e-10)
 
 
 UPDATES: dict[str, Callable[[Any, Any], Any]] = {

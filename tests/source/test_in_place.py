@@ -700,6 +700,8 @@ def test_integers_do_not_hold_floats() -> None:
     )
     with raises(SourceError, match=re.escape(message)):
         read_gradient(adds, POINT)
+    with raises(TypeError, match="Cannot cast ufunc"):  # as NumPy does
+        source.grad(adds)(POINT)
 
 
 def test_shapes_of_arrays_that_others_may_hold_are_not_assigned() -> None:
@@ -711,11 +713,15 @@ def test_shapes_of_arrays_that_others_may_hold_are_not_assigned() -> None:
         u = a * a
         v = u
         u.shape = (2, 2)
-        return np.sum(u @ u) + v[0]
+        return np.sum(u @ u) + v[0, 1]
 
     for fun in (of_argument, of_another_name):
         with raises(SourceError, match="another shape of an array"):
             read_gradient(fun, POINT)
+        x = POINT.copy()
+        np.testing.assert_allclose(source.grad(fun)(x), differences(fun, POINT), 1e-6, 1e-7)
+        assert np.array_equal(x, POINT)
+        assert x.shape == POINT.shape
 
 
 def test_evaluation_changes_arrays_as_a_call_does() -> None:

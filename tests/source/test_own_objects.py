@@ -552,6 +552,7 @@ def rated(x: float) -> float:
 def test_dataclasses_with_their_own_constructors_are_no_records() -> None:
     with raises(SourceError, match="no derivative is known of .*WithOwnInit"):
         read_gradient(lambda x: [WithOwnInit(x)][0].x, 0.7)
+    assert source.grad(lambda x: [WithOwnInit(x)][0].x)(0.7) == 2.0
 
 
 def test_methods_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
