@@ -396,3 +396,14 @@ def test_explanations() -> None:
     assert " is not read: no derivative is known of set." in lines[0]
     assert lines[2].startswith("It is not captured either: hash needs data")
     assert explained(mixed, 1)[-1] == "It is not captured either: no argument has a derivative."
+
+
+def test_effects_before_a_call_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are repeated where the function is captured; derivatives are right all the same."""
+
+    def printing(x: float) -> Any:
+        print("called")
+        return [cubed][0](x)
+
+    assert source.value_and_grad(printing)(2.0) == (8.0, 12.0)
+    assert capsys.readouterr().out == "called\ncalled\n"

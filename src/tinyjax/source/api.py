@@ -71,7 +71,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         with a cotangent for each argument, of its structure; None for what has no derivative.
 
     Raises:
-        SourceError: the function does what is not taken, or calls what has no known derivative.
+        SourceError: the function can be neither read nor captured.
 
     Example:
         >>> from tinyjax import source
@@ -138,7 +138,7 @@ def value_and_grad(
 
     Raises:
         DifferentiationError: the value is not a real scalar, or an argument has no derivative.
-        SourceError: the function does what is not taken, or calls what has no known derivative.
+        SourceError: the function can be neither read nor captured.
 
     Example:
         >>> from tinyjax import source
@@ -199,7 +199,7 @@ def grad(
 
     Raises:
         DifferentiationError: the value is not a real scalar, or an argument has no derivative.
-        SourceError: the function does what is not taken, or calls what has no known derivative.
+        SourceError: the function can be neither read nor captured.
 
     Example:
         >>> from tinyjax import source
