@@ -329,3 +329,6 @@ def variants() -> Iterator[tuple[str, str]]:
 def with_out(text: str) -> str | None:
     """Return an expression whose first call writes into ``o``."""
     return with_option(text, "out", "o")
+
+#: Options of functions that no row gives.
+WITHOUT_ROW: Final[set[tuple[str, str]]] = set()

@@ -256,11 +256,6 @@ class CapturedScalar(Captured):
     conj = Captured.conjugate
     __iter__ = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(np.float64, name):
-            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
-        return getattr(array_of(self._value), name)
-
     def copy(self, order: str = "C") -> Any:
         return self
 
@@ -808,19 +803,41 @@ def in_order_of(inputs: Sequence[Any], value: Any) -> Any:
     return _in_memory(layout, value) if layout.shape == value.shape else wrap(value)
 
 
-def _in_order_of_function(func: Any, args: Any, kwargs: Any, result: Any) -> Any:
-    """Return the results of a function of NumPy's with the order of axes that NumPy's have.
+def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
+    """Return the results of a function of NumPy's for arrays of the same layouts and dtypes.
 
-    It is the order of the arguments, or another, as the function has it: the function says that
-    itself, of arrays of the same layouts.
+    They say in which order axes are in memory, and how many bits numbers have.
     """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            models = func(*_model(args), **_model(kwargs))
-    except Exception:
-        return result
-    return _as_model(result, models)
+            return func(*_model(args), **_model(kwargs))
+    except Exception:  # noqa: BLE001 (what has no result of data stays as it is)
+        return None
+
+
+def _holds_single(x: Any) -> bool:
+    if type(x) in _CONTAINERS:
+        return any(map(_holds_single, x.values() if type(x) is dict else x))
+    return isinstance(x, (Captured, np.ndarray)) and x.dtype in SINGLE
+
+
+def _is_wider(model: Any, result: Any) -> bool:
+    """Return whether a result has fewer bits than a model of it."""
+    if isinstance(model, (list, tuple)):
+        return any(map(_is_wider, model, result))
+    if not isinstance(model, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
+        return False
+    return model.dtype.kind == result.dtype.kind and model.dtype.itemsize > result.dtype.itemsize
+
+
+def _widened(x: Any) -> Any:
+    """Return numbers of 32 bits with 64."""
+    if type(x) in (list, tuple):
+        return type(x)([_widened(item) for item in x])
+    if not isinstance(x, (Captured, np.ndarray)) or x.dtype not in SINGLE:
+        return x
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
 def _holds_permuted(x: Any) -> bool:
@@ -1130,9 +1147,36 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if ufunc is np.power and _is_small_integer(values[1]):
         return in_order_of(inputs, values[0] ** int(values[1]))
     result = ufunc(*values)
+    if isinstance(result, Array) and result.dtype in SINGLE:
+        result = in_dtype_of_numpy(ufunc, values, result)
     if isinstance(result, Array) or (type(result) is tuple and is_traced(result)):
         return in_order_of(inputs, result) if ufunc.signature is None else wrap(result)
     return follow(result)
+
+
+#: Dtypes of results that NumPy may give with 64 bits.
+SINGLE: Final = {np.dtype(x) for x in (np.float16, np.float32, np.complex64)}
+
+
+def in_dtype_of_numpy(function: Callable[..., Any], values: Sequence[Any], result: Array) -> Array:
+    """Return the result of an operation in the dtype that NumPy computes it in.
+
+    Beside arrays of integers NumPy's numbers of 32 bits become ones of 64.
+    """
+    kinds = [x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else x for x in values]
+    if any(kind is bool or isinstance(kind, (list, tuple)) for kind in kinds):
+        return result
+    dtype = np.result_type(*kinds)
+    if dtype == result.dtype or dtype.kind not in "fc":
+        return result
+    wide = [
+        cast_to(x if isinstance(x, Array) else jnp.asarray(x), dtype)
+        if isinstance(x, (Array, np.ndarray, np.generic))
+        else x
+        for x in values
+    ]
+    made: Array = function(*wide)
+    return made
 
 
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
@@ -1368,8 +1412,14 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     try:
         options = {name: _valued(x) for name, x in kwargs.items()}
         result = wrap(func(*[_valued(x) for x in args], **options))
-        if func in _REORDERED or _holds_permuted(args) or _holds_permuted(kwargs):
-            result = _in_order_of_function(func, args, kwargs, result)
+        is_single = _holds_single(result)
+        if is_single or func in _REORDERED or _holds_permuted(args) or _holds_permuted(kwargs):
+            model = _example_of(func, args, kwargs)
+            if is_single and _is_wider(model, result):
+                wide = [_valued(_widened(x)) for x in args]
+                options = {name: _valued(_widened(x)) for name, x in kwargs.items()}
+                result = wrap(func(*wide, **options))
+            result = _as_model(result, model)
         if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
             result = array_of(result._captured_value)
     except _REFUSED as error:

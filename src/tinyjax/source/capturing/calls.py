@@ -835,6 +835,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             result = apply(left, right)
             if type(result) is np.ndarray:
                 return follow(result)
+            if result.dtype in arr.SINGLE:
+                result = arr.in_dtype_of_numpy(apply, (left, right), result)
             return in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
         if first in _PLAIN and second in _PLAIN:
             if first is np.ndarray and second is list:

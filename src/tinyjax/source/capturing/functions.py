@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import functools
 import math
 import statistics
 from collections.abc import Callable
@@ -436,7 +437,7 @@ def _nan_to_num(
     if copy or not is_array(x):
         return result
     write(x, ..., result)
-    return x
+    return x if x.ndim else x[()]
 
 
 def _without(name: str, function: Any) -> None:
@@ -698,6 +699,38 @@ for _function in (
     *(np.linalg.tensorinv, np.linalg.tensorsolve),
 ):
     _raising(_function)
+
+
+def _triangle(a: Any, is_upper: bool) -> Any:
+    """Return the Hermitian matrix that a triangle says, which is all that LAPACK reads."""
+    array = to_array(a)
+    strict = np.triu(array, 1) if is_upper else np.tril(array, -1)
+    diagonal = np.real(np.diagonal(array, axis1=-2, axis2=-1))
+    eye = np.eye(array.shape[-1])
+    return strict + np.conjugate(np.swapaxes(strict, -1, -2)) + diagonal[..., None] * eye
+
+
+def _of_triangle(function: Any, option: str, upper: Any) -> None:
+    """Register a function of a Hermitian matrix, of which it reads one triangle."""
+    before = HANDLERS.get(function, functools.partial(_applied_to, function))
+
+    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_traced(a) or np.ndim(a) < 2 or _shape(a)[-1] != _shape(a)[-2]:
+            return before(a, *args, **kwargs)
+        chosen = args[0] if args else kwargs.get(option)
+        is_upper = chosen is not None and str(chosen).upper() == upper
+        return before(_triangle(a, is_upper), *args, **kwargs)
+
+    HANDLERS[function] = handler
+
+
+def _applied_to(function: Any, *args: Any, **kwargs: Any) -> Any:
+    return _applied(function, args, kwargs)
+
+
+_of_triangle(np.linalg.cholesky, "upper", "TRUE")
+_of_triangle(np.linalg.eigh, "UPLO", "U")
+_of_triangle(np.linalg.eigvalsh, "UPLO", "U")
 
 
 def _checking(function: Any, check: Callable[..., Any]) -> None:

@@ -1,0 +1,170 @@
+"""Every function and method of NumPy's under ``capture``: its value, class, memory and slope."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pytest
+
+from capture import rows
+from capture.comparing import LAYOUTS, compared
+from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+#: How ``o`` is made, which calls write into: the arguments of ``np.full``.
+OUT: Final = "(2, 3), 0.25"
+
+#: What is refused, and why: patterns of layouts and calls.
+REFUSED: Final = {
+    r"byteswap|tobytes|dumps|x\.ctypes|x\.data|from_dlpack": "bytes have no derivative",
+    r"x\.resize\(": "memory would move",
+    r"frompyfunc": "its results are objects",
+    r"overwrite_input=True": "NumPy leaves open what becomes of the argument",
+    r"complex: .*\b(nan)?arg(max|min)\b|complex: .*(searchsorted|histogram)": "complex numbers have no order here",
+    r"complex: .*(clip|(nan)?median|interp|digitize|sort_complex)": "complex numbers have no order here",
+    r"complex: .*(percentile|quantile|heaviside|lexsort|partition)": "complex numbers have no order here",
+    r"(getfield|setfield)\(": "parts of elements are no views of a traced array",
+    r"(zero-dimensional|scalar): ": "tinyjax has no axis 0 where there are no axes",
+    r"(scalar|list): .*busday": "dates have no derivative",
+    r"method='(hazen|weibull)'": "tinyjax has the five methods of jax.numpy",
+    r"casting='": "tinyjax joins arrays by its own promotion",
+    r"correction=": "tinyjax has ddof",
+    r"(lin|log|geom)space\(.*axis=[\[(]": "NumPy takes a sequence for an axis here by accident",
+    r"device='cpu'": "a device is one of tinyjax's",
+    r"qr\(.*mode='(complete|raw)'": "there is no rule",
+    r"ldexp\(x, k, dtype=float\)": "the exponent is an integer",
+    r"(empty|list): ": "rows of another kind of argument",
+}
+#: What differs from NumPy, and why it may.
+DIFFERENT: Final = {
+    r"nextafter|spacing": "their derivative is 0, or that to a constant, as JAX's is",
+    r"histogram2d|histogramdd|vectorize\(|permuted\(|np\.eye\(": "the order of axes in memory",
+    r"linalg\.eig\(": "the strides of the result",
+    r"x\[0, 0\] = np\.array\(\[3\.0\]\)": "NumPy deprecated it before it refused it",
+    r"sort\(.*kind=?.*stable=|quicksort', stable": "options that NumPy refuses together",
+    r"weights=V\[:3\] \+ 1|axes=\(-1, 0\)": "arguments of shapes that NumPy refuses",
+    r"(std|var)\(.*dtype=complex": "a real result for a complex dtype",
+    r"retstep=True, dtype": "the class of the step",
+    r"mode='empty'": "NumPy leaves the elements open",
+    r"full=True": "the class of the rank",
+    r"cov\(.*ddof=2": "a division by zero",
+    r"(empty|zero-dimensional|scalar|list): ": "errors and classes where there is nothing to compute",
+    r"(read-only|broadcast): .*\.(put|at|copyto)\(": "which error comes first",
+    r"broadcast: .*argsort": "NumPy's sort is not stable",
+    r"put_along_axis\(.*None\)": "the copy that NumPy writes into is read-only",
+    r"float32: .*(percentile|quantile|trapezoid|histogram|gradient|float_power)": "where NumPy rounds",
+    r"complex: .*(out=o|o\[:2\]|int\()": "the imaginary part would be lost",
+    r"broadcast: .*float32": "the order of axes in memory",
+}
+
+
+def reason(table: dict[str, str], case: str) -> str:
+    """Return why a case may be what it is; nothing where no pattern of the table has it."""
+    return next((why for pattern, why in table.items() if re.search(pattern, case)), "")
+
+
+def mistakes(cases: Iterable[tuple[str, str]], layout: str, *, reverse: bool = False) -> list[str]:
+    """Compare calls, and describe those that are not as they are to be."""
+    found = []
+    for name, call in cases:
+        outcome = compared(call, layout, OUT, reverse=reverse)
+        case = f"{layout}: {call}"
+        if outcome.kind == "refused" and not reason(REFUSED, case):
+            found.append(f"{name} | {case} | refused | {outcome.detail}")
+        elif outcome.is_mistake and not reason(DIFFERENT, case):
+            found.append(f"{name} | {case} | {outcome.kind} | {outcome.detail}")
+    return found
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    for name, texts in TABLE.items():
+        yield from ((name, text.lstrip("?!")) for text in texts)
+
+
+def written() -> Iterator[tuple[str, str]]:
+    yield from rows.rows(rows.METHODS)
+    yield from rows.rows(rows.STATEMENTS)
+    yield from rows.rows(rows.WRITES)
+
+
+#: Layouts of the plain run; the others are searched.
+PLAIN: Final = ("C", "F")
+SEARCHED: Final = [
+    pytest.param(name, marks=() if name in PLAIN else pytest.mark.fuzz) for name in LAYOUTS
+]
+
+
+@pytest.mark.parametrize("layout", SEARCHED)
+def test_functions(layout: str) -> None:
+    """A call of each function gives what it gives without ``capture``."""
+    assert mistakes(calls(), layout, reverse=layout == "C") == []
+
+
+@pytest.mark.parametrize("layout", SEARCHED)
+def test_methods_and_writes(layout: str) -> None:
+    """Methods, statements and functions that write do what they do without ``capture``."""
+    assert mistakes(written(), layout) == []
+
+
+def sampled(cases: Sequence[tuple[str, str]], every: int) -> list[tuple[str, str]]:
+    return [case for n, case in enumerate(cases) if (n * 7919) % every == 0]
+
+
+def test_some_options() -> None:
+    """Some values of options of functions do what they do without ``capture``."""
+    cases = [*rows.variants()]
+    assert len(cases) > 5000
+    assert mistakes(sampled(cases, 23), "C") == []
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "read-only", "complex", "float32"])
+def test_all_options(layout: str) -> None:
+    """Each value of each option of each function does what it does without ``capture``."""
+    assert mistakes(rows.variants(), layout, reverse=layout == "C") == []
+
+
+def test_each_public_name_has_a_row() -> None:
+    """A function, or a method of arrays, that NumPy gains fails until it has a row."""
+    functions = {*public(np), *public(np.linalg), *public(np.fft)} - GONE
+    assert functions - {*TABLE} - {*WITHOUT_ARRAYS} == set()
+    methods = {line.partition(": ")[0] for line in rows.METHODS.strip().splitlines()}
+    assert {name for name in dir(np.ndarray) if name[0] != "_"} == methods
+
+
+#: Options of functions that no row gives, and why.
+WITHOUT_VALUE: Final = {
+    "signature": "it is given to universal functions of numbers alone",
+    "like": "it is for classes of other libraries",
+    "order": "arrays have no fields",
+}
+
+
+def test_each_option_has_a_value() -> None:
+    """An option that NumPy gains fails until a row gives it."""
+    given: set[tuple[str, str]] = set()
+    known: set[tuple[str, str]] = set()
+    for name, call in (*calls(), *rows.rows(rows.WRITES), *rows.variants()):
+        for _, node, function in rows.calls_of(call.rpartition(" >> ")[2]):
+            if isinstance(function, np.ufunc):
+                continue
+            given |= {(function.__name__, option) for option in rows.bound(node, function)}
+            known |= {(function.__name__, option) for option in rows.parameters(function)}
+    missing = {(name, option) for name, option in known - given if option not in WITHOUT_VALUE}
+    assert missing - {*rows.WITHOUT_ROW} == set()
+
+
+@pytest.mark.parametrize("table", [REFUSED, DIFFERENT], ids=["refused", "different"])
+def test_reasons_are_needed(table: dict[str, str]) -> None:
+    """A pattern that speaks of no layout has a call in the layout C that is not right."""
+    everything = [*calls(), *written(), *rows.variants()]
+    for pattern in table:
+        if re.search(r"^\(?(empty|zero|scalar|list|read|broadcast|float32|complex)|: ", pattern):
+            continue
+        cases = [call for _, call in everything if re.search(pattern, f"C: {call}")]
+        if "put_along_axis" in pattern or "vectorize" in pattern:  # in the layout F alone
+            continue
+        kinds = {compared(call, "C", OUT).kind for call in cases[:200]}
+        assert kinds & {"refused", "wrong", "error", "unclear"}, pattern
