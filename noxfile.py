@@ -457,11 +457,16 @@ def libraries(session: nox.Session) -> None:
 def packages(session: nox.Session) -> None:
     """Run functions of packages written for NumPy, as they are, by ``tinyjax.source.capture``.
 
+    Without arguments it runs the programs of the gallery that call packages, too.
+
     It fails where a check is not right that was when the table was written. Arguments name packages
     or sets; ``--write`` writes the table, and docs/packages.md.
     """
     python = apart(session, "packages", *nox.project.dependency_groups(PROJECT, "packages"))
     session.run(python, "-W", "ignore", "-m", "packages", *session.posargs, env=TESTS)
+    if not session.posargs:
+        both = {"PYTHONPATH": os.pathsep.join(("tests", "examples"))}
+        session.run(python, "-W", "ignore", "-m", "packages.pages", env=both)
 
 
 @nox.session

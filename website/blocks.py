@@ -29,6 +29,15 @@ from tinyjax.core.tracing.primitive import registry
 os.environ.setdefault("MPLBACKEND", "agg")
 
 FENCE: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Pages of the gallery whose programs call packages, and these. ``nox -s packages`` installs them,
+#: and runs the programs.
+PACKAGES: Final = {
+    "vapour": "thermo",  # brings chemicals
+    "noise": "filterpy",
+    "orbit": "sgp4",
+    "wind_farm": "windpowerlib",
+    "sound": "librosa",
+}
 FLAGS: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -72,6 +81,11 @@ class Output:
     text: str = ""
     html: str = ""
     pictures: tuple[Picture, ...] = ()
+
+
+def needs_packages(page: Path) -> bool:
+    """Return whether the blocks of a page run in the environment of ``nox -s packages`` alone."""
+    return page.parent.name == "gallery" and page.stem in PACKAGES
 
 
 def blocks_in(text: str) -> list[Block]:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import attrs
 
 from website import finding
-from website.blocks import Output, blocks_in, primitives_put_back, run
+from website.blocks import Output, blocks_in, needs_packages, primitives_put_back, run
 from website.name_pages import Reference
 from website.notebooks import is_notebook, render
 
@@ -188,7 +188,7 @@ class Staging:
         name = _staged(file)
         text = file.read_text(encoding="utf-8")
         documents = file.parent.is_relative_to(DOCS)
-        if documents:
+        if documents and not needs_packages(file):
             text = self._with_output(text, file)
         text = self._linked(text, file)
         if documents and is_notebook(file):

@@ -26,6 +26,7 @@ from website.blocks import (
     blocks_in,
     failures_of,
     modules,
+    needs_packages,
     primitives_put_back,
     run,
 )
@@ -49,7 +50,11 @@ def own_primitives() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("own_primitives")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if not needs_packages(page)],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
 def test_page(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks_in(page.read_text(encoding="utf-8")):

@@ -14,6 +14,8 @@ from typing import Final
 import attrs
 from PIL import Image
 
+from website.blocks import PACKAGES
+
 ROOT: Final = Path(__file__).parents[2]
 SCRIPTS: Final = ROOT / "examples" / "gallery"
 PAGES: Final = ROOT / "docs" / "gallery"
@@ -38,19 +40,21 @@ NAMES: Final = (
     "arrhenius",
     "memory_budget",
     "new_primitive",
+    *PACKAGES,
 )
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
 LARGE: Final = 45_000
 #: Pictures of lines alone, which few colours draw.
-LINES: Final = ("arrhenius",)
+LINES: Final = ("arrhenius", "vapour", "noise", "orbit", "wind_farm")
 INDEX: Final = """# Gallery
 
 Short programs, each with the picture that it draws. You run one by `python
 examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
-(`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
-its parts, and is a notebook to download on the site. Most run on JAX too: change the imports,
-and set `jax_enable_x64` where they use float64.
+(`pip install matplotlib scikit-learn`). The last five call packages as they are, by
+`tinyjax.source.capture`, and need these. Each page shows the whole program, with a word on each of
+its parts, and is a notebook to download on the site. Most others run on JAX too: change the
+imports, and set `jax_enable_x64` where they use float64.
 
 """
 
@@ -96,9 +100,10 @@ def page(script: Script, printed: str) -> str:
         parts += [said] if said else []
         parts += [f"```python\n{code}\n```"] if code else []
     path = f"examples/gallery/{script.name}.py"
+    install = f"pip install matplotlib {PACKAGES[script.name]}\n" if script.name in PACKAGES else ""
     parts += [
         f"Run [the script](../../{path}):",
-        f"```sh\npython {path} {script.name}.png\n```",
+        f"```sh\n{install}python {path} {script.name}.png\n```",
         f"It draws the picture above, and prints:\n\n```text\n{printed}```",
         "On the site this page can be downloaded as a notebook, which shows the picture.",
         "[All of the gallery](index.md)",
