@@ -1,10 +1,10 @@
 """A filter's noise, by its likelihood.
 
-A Kalman filter has to be told how much its target swerves, and how wrong its sensor is. Twelve
-tracks of a boat tell: the best covariances are those under which the tracks are likeliest. The
-filter, and its likelihood, are those of the package `filterpy`, as it is: a class that writes into
-its own attributes at every step. `tinyjax.source.capture` runs it on traced arrays, so SciPy's
-minimiser gets the gradient.
+A Kalman filter needs two covariances: of its target's accelerations, and of its sensor's errors.
+Twelve tracks of a boat give them: the best covariances are those that make the tracks likeliest.
+The package `filterpy` has the filter and its likelihood, in a class that writes into its attributes
+at every step. `tinyjax.source.capture` runs it as it is on traced arrays, so SciPy's minimiser gets
+the gradient.
 """
 
 import sys
@@ -27,12 +27,12 @@ Vector = NDArray[np.float64]
 Numbers = Any  # numbers and arrays of NumPy, or traced ones in their place
 
 MOTION = np.kron([[1.0, 1.0], [0.0, 1.0]], np.eye(2))
-SWERVE = np.kron([[0.5], [1.0]], np.eye(2))  # what an acceleration does to places and speeds
+PUSH = np.kron([[0.5], [1.0]], np.eye(2))  # from an acceleration to positions and velocities
 TRUE = np.array([-1.5, -2.2, 0.15, 0.0, -1.0, -0.6])
 
 # %%
-# A covariance of two numbers has three parameters: its Cholesky factor, with the logarithms of the
-# diagonal, so that all values are allowed. The filter has two covariances.
+# A covariance of two numbers has three parameters: the elements of its Cholesky factor, with the
+# logarithms of the diagonal, so that all values are allowed.
 
 
 def factor(parameters: Vector) -> Vector:
@@ -44,24 +44,24 @@ def covariance(parameters: Vector) -> Vector:
     return root @ root.T
 
 
-def surprise(parameters: Numbers, seen: Numbers) -> Numbers:
+def surprise(parameters: Numbers, track: Numbers) -> Numbers:
     """Return the negative log-likelihood of a track."""
     boat = KalmanFilter(dim_x=4, dim_z=2)
     boat.F, boat.H = MOTION, np.eye(2, 4)
     boat.P *= 100.0
-    boat.Q = SWERVE @ covariance(parameters[:3]) @ SWERVE.T
+    boat.Q = PUSH @ covariance(parameters[:3]) @ PUSH.T
     boat.R = covariance(parameters[3:])
     total = 0.0
-    for place in seen:
+    for position in track:
         boat.predict()
-        boat.update(place)
+        boat.update(position)
         total -= boat.log_likelihood
     return total
 
 
 # %%
-# The mean over all places seen, as one writes it today: a loop over the tracks. Beside it the same
-# by `vmap`, which runs the captured filter on all of them at once.
+# The mean over all measurements, first as one writes it today, with a loop over the tracks. Then by
+# `vmap`, which runs the captured filter on all tracks at once.
 
 
 def misfit(parameters: Vector, tracks: Vector) -> float:
@@ -87,14 +87,14 @@ def search(
     start: Vector,
 ) -> tuple[Vector, dict[str, float]]:
     """Return the optimum by gradients, and what both searches took."""
-    told, optimum = dict[str, float](), start
+    record, optimum = dict[str, float](), start
     for name, function in (("differences", by_differences), ("gradients", by_gradients)):
         begin = time.perf_counter()
-        found = minimize(function, start, method="BFGS", jac=name == "gradients" or None)
-        told[f"seconds by {name}"] = time.perf_counter() - begin
-        told |= {f"evaluations by {name}": found.nfev, f"misfit by {name}": found.fun}
-        optimum = found.x
-    return optimum, told
+        result = minimize(function, start, method="BFGS", jac=name == "gradients" or None)
+        record[f"seconds by {name}"] = time.perf_counter() - begin
+        record |= {f"evaluations by {name}": result.nfev, f"misfit by {name}": result.fun}
+        optimum = result.x
+    return optimum, record
 
 
 def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e-5) -> Vector:
@@ -104,17 +104,18 @@ def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e
 
 
 # %%
-# The tracks are made up. The likelihood calls for eigenvalues, whose derivatives are no numbers
-# where two are equal: so the search does not start from a round covariance.
+# The tracks are simulated. `filterpy` computes the likelihood by SciPy's eigenvalues, whose
+# derivatives are not defined where two of them are equal. So the search must not start from
+# multiples of the identity.
 
 
 def sail(steps: int, rng: np.random.Generator) -> Vector:
-    """Return the places of a boat as they are seen."""
-    state, seen = np.array([0.0, 0.0, 1.0, 0.5]), []
+    """Return the measured positions of a boat."""
+    state, positions = np.array([0.0, 0.0, 1.0, 0.5]), []
     for _ in range(steps):
-        state = MOTION @ state + SWERVE @ factor(TRUE[:3]) @ rng.normal(size=2)
-        seen.append(state[:2] + factor(TRUE[3:]) @ rng.normal(size=2))
-    return np.array(seen)
+        state = MOTION @ state + PUSH @ factor(TRUE[:3]) @ rng.normal(size=2)
+        positions.append(state[:2] + factor(TRUE[3:]) @ rng.normal(size=2))
+    return np.array(positions)
 
 
 def main(path: str = "noise.png", *, count: int = 12, steps: int = 40) -> dict[str, float]:
@@ -122,31 +123,31 @@ def main(path: str = "noise.png", *, count: int = 12, steps: int = 40) -> dict[s
     tracks = np.array([sail(steps, rng) for _ in range(count)])
     start = np.array([-1.0, 0.2, 0.1, 0.0, 0.3, 0.1])
     objective = tinyjax.jit(tinyjax.value_and_grad(lambda x: misfit_of_all(x, tracks)))
-    found, told = search(lambda x: misfit(x, tracks), objective, start)
-    checked = differences(lambda x: misfit(x, tracks), start)
-    error = np.max(np.abs(np.asarray(objective(start)[1]) - checked)) / np.max(np.abs(checked))
-    draw(path, tracks, found)
+    estimate, record = search(lambda x: misfit(x, tracks), objective, start)
+    numerical = differences(lambda x: misfit(x, tracks), start)
+    error = np.max(np.abs(np.asarray(objective(start)[1]) - numerical)) / np.max(np.abs(numerical))
+    draw(path, tracks, estimate)
     return {
         "gradient against differences": float(error),
-        **told,
+        **record,
         "misfit of the true covariances": misfit(TRUE, tracks),
     }
 
 
-def draw(path: str, tracks: Vector, found: Vector) -> None:
+def draw(path: str, tracks: Vector, estimate: Vector) -> None:
     figure, axes = plt.subplots(1, 3, layout="constrained", figsize=(9.6, 3.4))
     for track in tracks:
         axes[0].plot(*track.T, lw=0.8, marker=".", ms=2)
-    axes[0].set(title="The tracks, as they are seen", xticks=[], yticks=[])
+    axes[0].set(title="The tracks, as measured", xticks=[], yticks=[])
     angles = np.linspace(0, 2 * np.pi, 121)
     circle = np.stack([np.cos(angles), np.sin(angles)])
     for axis, title, part in (
-        (axes[1], "How much it swerves", slice(0, 3)),
-        (axes[2], "How wrong the sensor is", slice(3, 6)),
+        (axes[1], "Acceleration", slice(0, 3)),
+        (axes[2], "Error of the sensor", slice(3, 6)),
     ):
         for values, label, style in (
             (TRUE, "true", "C1--"),
-            (found, "likeliest", "C0"),
+            (estimate, "likeliest", "C0"),
         ):
             axis.plot(*(factor(values[part]) @ circle), style, label=label)
         axis.set(title=title, aspect="equal", xticks=[], yticks=[])

@@ -27,7 +27,7 @@ FRAMES: Final = {"n_fft": 256, "hop_length": 64}
 SILENCE = 1e-3
 
 # %%
-# The spectrogram's logarithm, since ears hear ratios, and how far it is from the one wanted.
+# The spectrogram's logarithm, since ears hear ratios, and its distance from the target's.
 
 
 def loudness(sound: Vector) -> Vector:
@@ -37,9 +37,9 @@ def loudness(sound: Vector) -> Vector:
     return result
 
 
-def misfit(sound: Vector, wanted: Vector) -> np.floating[Any]:
+def misfit(sound: Vector, target: Vector) -> np.floating[Any]:
     """Return the mean square of the difference."""
-    return np.mean((loudness(sound) - wanted) ** 2)
+    return np.mean((loudness(sound) - target) ** 2)
 
 
 # %%
@@ -48,34 +48,34 @@ def misfit(sound: Vector, wanted: Vector) -> np.floating[Any]:
 # the second after 200 iterations. Its seconds include compilation.
 
 
-def search(wanted: Vector, start: Vector, rounds: int) -> tuple[Vector, dict[str, float]]:
+def search(target: Vector, start: Vector, rounds: int) -> tuple[Vector, dict[str, float]]:
     """Return the sound by gradients, and what both searches took."""
     objective = tinyjax.jit(tinyjax.value_and_grad(source.capture(misfit)))
-    told, optimum = dict[str, float](), start
+    record, optimum = dict[str, float](), start
     options = {"maxiter": rounds, "maxfun": 3 * len(start)}
     for name, function in (("differences", misfit), ("gradients", objective)):
         begin = time.perf_counter()
         jac = name == "gradients" or None
-        found = minimize(function, start, wanted, "L-BFGS-B", jac=jac, options=options)
-        told[f"seconds by {name}"] = time.perf_counter() - begin
-        told |= {f"evaluations by {name}": found.nfev, f"misfit by {name}": found.fun}
-        optimum = found.x
-    return optimum, told
+        result = minimize(function, start, target, "L-BFGS-B", jac=jac, options=options)
+        record[f"seconds by {name}"] = time.perf_counter() - begin
+        record |= {f"evaluations by {name}": result.nfev, f"misfit by {name}": result.fun}
+        optimum = result.x
+    return optimum, record
 
 
-def error(sound: Vector, wanted: Vector, count: int = 40, step: float = 1e-5) -> float:
-    """Return how far the gradient is from central differences, in some samples."""
-    gradient = np.asarray(tinyjax.grad(source.capture(misfit))(sound, wanted))
+def error(sound: Vector, target: Vector, count: int = 40, step: float = 1e-5) -> float:
+    """Compare the gradient in some samples with central differences."""
+    gradient = np.asarray(tinyjax.grad(source.capture(misfit))(sound, target))
     chosen = np.linspace(0, len(sound) - 1, count).astype(int)
     moves = step * np.eye(len(sound))[chosen]
-    ends = [misfit(sound + d, wanted) - misfit(sound - d, wanted) for d in moves]
+    ends = [misfit(sound + d, target) - misfit(sound - d, target) for d in moves]
     slopes = np.array(ends) / (2 * step)
     return float(np.max(np.abs(gradient[chosen] - slopes)) / np.max(np.abs(slopes)))
 
 
 # %%
-# The sound is the call of a bird, of two notes with an overtone. `librosa` has an inverse of its
-# own, by Griffin and Lim's iterations: that is what is done today.
+# The target is the call of a bird: two notes with an overtone. `librosa` has an inverse of its own,
+# the iterations of Griffin and Lim, which are what people use today.
 
 
 def call(size: int) -> Vector:
@@ -88,25 +88,25 @@ def call(size: int) -> Vector:
 
 def main(path: str = "sound.png", *, size: int = 4096, rounds: int = 200) -> dict[str, float]:
     rng = np.random.default_rng(0)
-    wanted = loudness(call(size))
+    target = loudness(call(size))
     start = 0.01 * rng.normal(size=size)
-    spectrum = librosa.feature.inverse.mel_to_stft(np.exp(wanted) - SILENCE, sr=RATE, n_fft=256)
-    known = librosa.griffinlim(spectrum, n_iter=64, length=size, random_state=0, **FRAMES)
-    known = known.astype(np.float64)
-    found, told = search(wanted, start, rounds)
-    sounds = (wanted, loudness(known), loudness(found))
+    spectrum = librosa.feature.inverse.mel_to_stft(np.exp(target) - SILENCE, sr=RATE, n_fft=256)
+    reference = librosa.griffinlim(spectrum, n_iter=64, length=size, random_state=0, **FRAMES)
+    reference = reference.astype(np.float64)
+    estimate, record = search(target, start, rounds)
+    sounds = (target, loudness(reference), loudness(estimate))
     draw(path, sounds, size / RATE)
     return {
         "samples": size,
-        "gradient against differences": error(start, wanted),
-        "misfit by librosa's inverse": float(misfit(known, wanted)),
-        **told,
+        "gradient against differences": error(start, target),
+        "misfit by librosa's inverse": float(misfit(reference, target)),
+        **record,
     }
 
 
 def draw(path: str, sounds: tuple[Vector, ...], seconds: float) -> None:
     figure, axes = plt.subplots(1, 3, layout="constrained", figsize=(9.6, 3.0), sharey=True)
-    names = ("Wanted", "By librosa's inverse", "By gradients")
+    names = ("Target", "By librosa's inverse", "By gradients")
     for axis, name, values in zip(axes, names, sounds, strict=True):
         extent = (0.0, seconds, 0.0, float(len(values)))
         low, high = np.log(SILENCE), sounds[0].max()

@@ -2,7 +2,7 @@
 
 How strongly do acetone, chloroform and methanol attract each other? The pressure over sixty of
 their mixtures says so, through a model of the packages `thermo` and `chemicals`, called as they
-are. They are plain Python, with lists, classes and loops over substances.
+are. They are plain Python: lists, classes, and loops over substances.
 `tinyjax.source.capture` runs them on traced numbers, so SciPy's minimiser gets the gradient.
 """
 
@@ -51,19 +51,19 @@ def pressure(energies: Numbers, kelvins: Numbers, shares: Numbers) -> Numbers:
 
 
 # %%
-# The misfit, as one writes it today: a loop over the measurements. Beside it the same by `vmap`,
-# which runs the captured model on all of them at once.
+# The misfit, first as one writes it today, with a loop over the measurements. Then by `vmap`, which
+# runs the captured model on all of them at once.
 
 
-def misfit(energies: Vector, seen: Mixtures) -> float:
+def misfit(energies: Vector, data: Mixtures) -> float:
     """Return the mean square of the errors, in units of the noise."""
-    predicted = [pressure(energies, t, x) for t, x in zip(*seen[:2], strict=True)]
-    return float(np.mean(((predicted / seen[2] - 1) / NOISE) ** 2))
+    predicted = [pressure(energies, t, x) for t, x in zip(*data[:2], strict=True)]
+    return float(np.mean(((predicted / data[2] - 1) / NOISE) ** 2))
 
 
-def misfit_of_all(energies: Array, seen: Mixtures) -> Array:
-    predicted = tinyjax.vmap(source.capture(pressure), (None, 0, 0))(energies, *seen[:2])
-    return jnp.mean(((predicted / seen[2] - 1) / NOISE) ** 2)
+def misfit_of_all(energies: Array, data: Mixtures) -> Array:
+    predicted = tinyjax.vmap(source.capture(pressure), (None, 0, 0))(energies, *data[:2])
+    return jnp.mean(((predicted / data[2] - 1) / NOISE) ** 2)
 
 
 # %%
@@ -80,14 +80,14 @@ def search(
     start: Vector,
 ) -> tuple[Vector, dict[str, float]]:
     """Return the optimum by gradients, and what both searches took."""
-    told, optimum = dict[str, float](), start
+    record, optimum = dict[str, float](), start
     for name, function in (("differences", by_differences), ("gradients", by_gradients)):
         begin = time.perf_counter()
-        found = minimize(function, start, method="BFGS", jac=name == "gradients" or None)
-        told[f"seconds by {name}"] = time.perf_counter() - begin
-        told |= {f"evaluations by {name}": found.nfev, f"misfit by {name}": found.fun}
-        optimum = found.x
-    return optimum, told
+        result = minimize(function, start, method="BFGS", jac=name == "gradients" or None)
+        record[f"seconds by {name}"] = time.perf_counter() - begin
+        record |= {f"evaluations by {name}": result.nfev, f"misfit by {name}": result.fun}
+        optimum = result.x
+    return optimum, record
 
 
 def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e-5) -> Vector:
@@ -97,42 +97,44 @@ def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e
 
 
 # %%
-# The measurements are made up. The misfit's second derivatives at the optimum say how sure each of
-# the energies is.
+# The measurements are simulated. The second derivatives of the misfit at the optimum give the
+# standard deviations of the energies.
 
 
 def main(path: str = "vapour.png", *, count: int = 60) -> dict[str, float]:
     rng = np.random.default_rng(0)
     kelvins, shares = rng.uniform(300.0, 340.0, count), rng.dirichlet(np.ones(3), count)
     exact = np.array([pressure(TRUE, t, x) for t, x in zip(kelvins, shares, strict=True)])
-    seen = kelvins, shares, exact * (1 + NOISE * rng.normal(size=count))
-    objective = tinyjax.jit(tinyjax.value_and_grad(lambda x: misfit_of_all(x, seen)))
+    data = kelvins, shares, exact * (1 + NOISE * rng.normal(size=count))
+    objective = tinyjax.jit(tinyjax.value_and_grad(lambda x: misfit_of_all(x, data)))
     start = np.full(6, 0.1)
-    found, told = search(lambda x: misfit(x, seen), objective, start)
-    checked = differences(lambda x: misfit(x, seen), start)
-    error = np.max(np.abs(np.asarray(objective(start)[1]) - checked)) / np.max(np.abs(checked))
-    curvature = tinyjax.hessian(lambda x: misfit_of_all(x, seen))(found)
+    estimate, record = search(lambda x: misfit(x, data), objective, start)
+    numerical = differences(lambda x: misfit(x, data), start)
+    error = np.max(np.abs(np.asarray(objective(start)[1]) - numerical)) / np.max(np.abs(numerical))
+    curvature = tinyjax.hessian(lambda x: misfit_of_all(x, data))(estimate)
     deviations = np.sqrt(np.diag(np.linalg.inv(np.asarray(curvature) * count / 2)))
-    draw(path, seen, start, found, deviations)
+    draw(path, data, start, estimate, deviations)
     return {
         "gradient against differences": float(error),
-        **told,
-        "greatest error in deviations": float(np.max(np.abs(found - TRUE) / deviations)),
+        **record,
+        "greatest error in standard deviations": float(
+            np.max(np.abs(estimate - TRUE) / deviations)
+        ),
     }
 
 
-def draw(path: str, seen: Mixtures, start: Vector, found: Vector, deviations: Vector) -> None:
+def draw(path: str, data: Mixtures, start: Vector, estimate: Vector, deviations: Vector) -> None:
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", figsize=(8.4, 3.6))
-    for energies, label, colour in ((start, "at the start", "0.6"), (found, "fitted", "C0")):
-        model = [pressure(energies, t, x) for t, x in zip(*seen[:2], strict=True)]
-        left.plot(seen[2] / 1e5, np.array(model) / 1e5, ".", color=colour, label=label)
+    for energies, label, colour in ((start, "at the start", "0.6"), (estimate, "fitted", "C0")):
+        model = [pressure(energies, t, x) for t, x in zip(*data[:2], strict=True)]
+        left.plot(data[2] / 1e5, np.array(model) / 1e5, ".", color=colour, label=label)
     left.axline((1, 1), slope=1, color="0.8", lw=1, zorder=0)
     left.set(xlabel="measured pressure, bar", ylabel="pressure of the model, bar")
     left.legend()
     pairs = [f"{x[0]}-{y[0]}" for x in NUMBERS for y in NUMBERS if x != y]
-    right.errorbar(pairs, 100 * found, 200 * deviations, fmt="o", capsize=4, label="fitted")
+    right.errorbar(pairs, 100 * estimate, 200 * deviations, fmt="o", capsize=4, label="fitted")
     right.plot(pairs, 100 * TRUE, "x", color="C1", label="true")
-    right.set(ylabel="energy, K", title="Two deviations, by second derivatives")
+    right.set(ylabel="energy, K", title="Two standard deviations")
     right.legend()
     figure.savefig(path, dpi=100)
 

@@ -1,9 +1,9 @@
 """A wind farm's yield, by its layout.
 
-Behind a turbine the wind is weaker. Where do 36 turbines yield most, in a square field? The power
-curve and the wind at the hub are those of the package `windpowerlib`, called as it is; the wakes
-are a few lines of NumPy, as people write them. `tinyjax.source.capture` runs both on traced arrays.
-A gradient in all 72 coordinates then costs a few evaluations, where differences cost 72.
+Behind a turbine the wind is weaker. Where do 36 turbines yield most, in a square field? The package
+`windpowerlib` computes the power curve and the wind at the hub, and is called as it is. The wakes
+are a few lines of NumPy, as people write them. `tinyjax.source.capture` runs both on traced arrays,
+so that SciPy's minimiser gets the gradient in all 72 coordinates.
 """
 
 import sys
@@ -23,39 +23,39 @@ from tinyjax import source
 Vector = NDArray[np.float64]
 
 # %%
-# The turbine is one of the package's list. The wind comes from 72 directions, from some of them
-# oftener, and is measured at a height of ten metres. All lengths are in diameters of the rotor.
+# The turbine is one of the package's list. The wind blows in 72 directions, in some of them more
+# often. Its speed is measured at a height of ten metres. Lengths are in diameters of the rotor.
 
 TURBINE = WindTurbine(105.0, turbine_type="E-82/2000")
 SPEEDS, POWERS = (TURBINE.power_curve[x].to_numpy() for x in ("wind_speed", "value"))
 DIRECTIONS = np.arange(72) * np.pi / 36
-OFTEN = 0.2 + np.maximum(np.cos(DIRECTIONS), 0.0) ** 8
-OFTEN = OFTEN / OFTEN.sum()
+FREQUENCIES = 0.2 + np.maximum(np.cos(DIRECTIONS), 0.0) ** 8
+FREQUENCIES = FREQUENCIES / FREQUENCIES.sum()
 WINDS = np.arange(2.0, 15.0, 0.5)
-STRONG = WINDS * np.exp(-(WINDS**2) / 50)
-STRONG = STRONG / STRONG.sum()
+WEIGHTS = WINDS * np.exp(-(WINDS**2) / 50)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
 THRUST = 0.8
 
 
 # %%
-# For each direction: how much each turbine takes from each other. A wake gets wider, and weaker,
-# with the distance; several add up by their squares.
+# For each direction, the wind that each turbine takes from each other. A wake gets wider and weaker
+# with the distance. Several wakes add up by their squares.
 
 
 def power(places: Vector) -> float:
     """Return the mean power in megawatts."""
     x, y = places.reshape(2, -1)
-    ahead, left = np.cos(DIRECTIONS)[:, None], np.sin(DIRECTIONS)[:, None]
-    along, across = x * ahead + y * left, y * ahead - x * left
-    behind = np.maximum(along[:, :, None] - along[:, None, :], 0.0)
-    aside = across[:, :, None] - across[:, None, :]
-    width = 0.35 + 0.04 * behind
-    taken = (1 - np.sqrt(1 - THRUST / (8 * width**2))) * np.exp(-0.5 * (aside / width) ** 2)
-    taken = np.where(behind > 0.0, taken, 0.0)
-    slowed = 1 - np.sqrt(np.sum(taken**2, axis=2) + 1e-6)
-    free = wind_speed.logarithmic_profile(WINDS, 10.0, TURBINE.hub_height, 0.1)
-    powers = power_output.power_curve(slowed[:, :, None] * free, SPEEDS, POWERS)
-    mean: float = OFTEN @ np.sum(powers @ STRONG, axis=1) / 1e6
+    cosine, sine = np.cos(DIRECTIONS)[:, None], np.sin(DIRECTIONS)[:, None]
+    downwind, crosswind = x * cosine + y * sine, y * cosine - x * sine
+    distance = np.maximum(downwind[:, :, None] - downwind[:, None, :], 0.0)
+    offset = crosswind[:, :, None] - crosswind[:, None, :]
+    width = 0.35 + 0.04 * distance
+    deficit = (1 - np.sqrt(1 - THRUST / (8 * width**2))) * np.exp(-0.5 * (offset / width) ** 2)
+    deficit = np.where(distance > 0.0, deficit, 0.0)
+    ratio = 1 - np.sqrt(np.sum(deficit**2, axis=2) + 1e-6)
+    undisturbed = wind_speed.logarithmic_profile(WINDS, 10.0, TURBINE.hub_height, 0.1)
+    powers = power_output.power_curve(ratio[:, :, None] * undisturbed, SPEEDS, POWERS)
+    mean: float = FREQUENCIES @ np.sum(powers @ WEIGHTS, axis=1) / 1e6
     return mean
 
 
@@ -73,17 +73,17 @@ def loss(places: Vector) -> float:
 def search(start: Vector, side: float) -> tuple[Vector, dict[str, float]]:
     """Return the layout by gradients, and what both searches took."""
     objective = tinyjax.jit(tinyjax.value_and_grad(source.capture(loss)))
-    told, optimum = dict[str, float](), start
+    record, optimum = dict[str, float](), start
     settings = {"method": "L-BFGS-B", "bounds": [(0.0, side)] * len(start)}
     for name, function in (("differences", loss), ("gradients", objective)):
         begin = time.perf_counter()
         options = {"maxfun": 10**6}
         jac = name == "gradients" or None
-        found = minimize(function, start, jac=jac, options=options, **settings)
-        told[f"seconds by {name}"] = time.perf_counter() - begin
-        told |= {f"evaluations by {name}": found.nfev, f"megawatts by {name}": -found.fun}
-        optimum = found.x
-    return optimum, told
+        result = minimize(function, start, jac=jac, options=options, **settings)
+        record[f"seconds by {name}"] = time.perf_counter() - begin
+        record |= {f"evaluations by {name}": result.nfev, f"megawatts by {name}": -result.fun}
+        optimum = result.x
+    return optimum, record
 
 
 def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e-6) -> Vector:
@@ -93,8 +93,8 @@ def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e
 
 
 # %%
-# The search starts from turbines anywhere. A grid, in which they are far apart, is what it is held
-# against. There are many optima, and this is one of them.
+# The search starts from random places, and its layout is compared with a grid. There are many local
+# optima; this is one of them.
 
 
 def main(path: str = "wind_farm.png", *, rows: int = 6, spacing: float = 5.0) -> dict[str, float]:
@@ -103,16 +103,16 @@ def main(path: str = "wind_farm.png", *, rows: int = 6, spacing: float = 5.0) ->
     line = np.linspace(0.0, side, rows)
     grid = np.concatenate([x.ravel() for x in np.meshgrid(line, line)])
     start = rng.uniform(0.0, side, grid.size)
-    found, told = search(start, side)
-    checked = differences(loss, start)
-    error = np.max(np.abs(tinyjax.grad(source.capture(loss))(start) - checked))
-    draw(path, (grid, found), side)
+    layout, record = search(start, side)
+    numerical = differences(loss, start)
+    error = np.max(np.abs(tinyjax.grad(source.capture(loss))(start) - numerical))
+    draw(path, (grid, layout), side)
     return {
-        "gradient against differences": float(error / np.max(np.abs(checked))),
+        "gradient against differences": float(error / np.max(np.abs(numerical))),
         "megawatts without wakes": rows**2 * power(np.zeros(2)),
         "megawatts at the start": power(start),
         "megawatts in a grid": power(grid),
-        **told,
+        **record,
     }
 
 
@@ -124,8 +124,8 @@ def draw(path: str, layouts: tuple[Vector, ...], side: float) -> None:
         axis.set(xlim=(-0.03 * side, 1.03 * side), ylim=(-0.03 * side, 1.03 * side))
     axes[2].remove()
     rose = figure.add_subplot(1, 3, 3, projection="polar")
-    rose.bar(DIRECTIONS + np.pi, OFTEN, width=np.pi / 36)
-    rose.set(title="Whence the wind blows", xticklabels=[], yticklabels=[])
+    rose.bar(DIRECTIONS + np.pi, FREQUENCIES, width=np.pi / 36)
+    rose.set(title="Where the wind comes from", xticklabels=[], yticklabels=[])
     figure.savefig(path, dpi=100)
 
 

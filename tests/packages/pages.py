@@ -16,7 +16,7 @@ import matplotlib as mpl
 
 from website.blocks import PACKAGES
 
-Told = dict[str, float]
+Results = dict[str, float]
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ class Page:
     settings: dict[str, int]
     #: The greatest relative difference of its derivative from central differences.
     tolerance: float
-    holds: Callable[[Told], bool]
+    holds: Callable[[Results], bool]
 
 
 def near(first: float, second: float, tolerance: float) -> bool:
@@ -40,7 +40,7 @@ PAGES: Final = {
         lambda x: (
             near(x["misfit by gradients"], x["misfit by differences"], 1e-4)
             and x["evaluations by gradients"] < x["evaluations by differences"] / 4
-            and x["greatest error in deviations"] < 4
+            and x["greatest error in standard deviations"] < 4
         ),
     ),
     "noise": Page(
@@ -58,7 +58,7 @@ PAGES: Final = {
             near(x["sum of squares by derivatives"], x["sum of squares by differences"], 1e-5)
             # of 75 residuals with 50 degrees of freedom, as directions have length 1, less 6
             and 15 < x["sum of squares by derivatives"] < 90
-            and x["kilometres off after three days"] < 4 * x["their deviation"]
+            and x["error after three days in km"] < 4 * x["its standard deviation"]
         ),
     ),
     "wind_farm": Page(
@@ -78,17 +78,17 @@ PAGES: Final = {
 
 
 def run(name: str) -> list[str]:
-    """Run a program, and return what is wrong with its results."""
+    """Run a program, and return the checks that fail."""
     page = PAGES[name]
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder, "picture.png")
-        told: Told = import_module(f"gallery.{name}").main(str(picture), **page.settings)
+        results: Results = import_module(f"gallery.{name}").main(str(picture), **page.settings)
         is_drawn = picture.read_bytes().startswith(b"\x89PNG")
-    (error,) = (value for key, value in told.items() if key.endswith("against differences"))
+    (error,) = (value for key, value in results.items() if key.endswith("against differences"))
     checks = {
         "no picture": is_drawn,
         f"the derivative differs by {error:.1e}": error < page.tolerance,
-        f"unexpected results: {told}": page.holds(told),
+        f"unexpected results: {results}": page.holds(results),
     }
     return [message for message, holds in checks.items() if not holds]
 
@@ -98,9 +98,9 @@ def main() -> int:
     assert PAGES.keys() == PACKAGES.keys()
     failed = False
     for name in sys.argv[1:] or PAGES:
-        wrong = run(name)
-        failed |= bool(wrong)
-        print(f"{name}: {'; '.join(wrong) or 'right'}", flush=True)
+        failures = run(name)
+        failed |= bool(failures)
+        print(f"{name}: {'; '.join(failures) or 'right'}", flush=True)
     return 1 if failed else 0
 
 
