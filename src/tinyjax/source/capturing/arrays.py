@@ -1054,7 +1054,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
                 value = value[0]
         memory.write(getattr(whole.at[unwrap(key)], how)(value))
     elif traced_key:
-        raise runs.refusal("a write at a traced index into a view")
+        memory.scatter_at_traced(view, unwrap(key), value, how)
     else:
         memory.scatter(view, key, value, how)
 

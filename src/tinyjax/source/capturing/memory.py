@@ -149,6 +149,26 @@ class Memory:
         if how == "set" and len(np.unique(numbers)) < len(numbers):
             last = self._last_written(view, key, positions)
             flat, numbers = flat[last], numbers[last]
+        self._scatter_flat(whole, view, numbers, flat, how)
+
+    def scatter_at_traced(self, view: HostArray, key: Any, value: Array, how: str) -> None:
+        """Write a traced value into elements of a view, at an index with traced parts.
+
+        Raises:
+            CaptureError: elements of the view share memory, so that their order matters.
+        """
+        whole, everywhere = self.trace(), self.positions(view)
+        if len(np.unique(everywhere)) < everywhere.size:
+            raise runs.refusal("a write at a traced index into a view of overlapping elements")
+        positions = jnp.asarray(np.array(everywhere))[key]
+        while value.ndim > positions.ndim and value.shape[0] == 1:
+            value = value[0]
+        flat = jnp.broadcast_to(value, positions.shape).reshape(-1)
+        self._scatter_flat(whole, view, positions.reshape(-1), flat, how)
+
+    def _scatter_flat(
+        self, whole: Array, view: HostArray, numbers: HostArray | Array, flat: Array, how: str
+    ) -> None:
         elements = getattr(self._elements(whole, view).at[numbers], how)(flat)
         if self._has_parts(view):
             pairs = elements.reshape(-1, 2)
