@@ -406,7 +406,8 @@ def _put_along_axis(arr_: Any, indices: Any, values: Any, axis: Any = -1) -> Non
     if axis is None:
         _put(arr_, indices, values)
         return
-    places, shape = np.asarray(arr.key_of(indices)), np.shape(arr_)
+    places, shape = arr.key_of(indices), np.shape(arr_)
+    places = places if is_captured(places) else np.asarray(places)
     axis %= len(shape)
     sizes = [n if i != axis else places.shape[axis] for i, n in enumerate(shape)]
     key = [np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))])
