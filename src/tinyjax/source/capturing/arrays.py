@@ -236,6 +236,9 @@ class CapturedScalar(Captured):
     def _captured_value(self) -> Any:
         return self._value
 
+    def _captured_object(self) -> Any:
+        return self._value
+
     @property
     def __class__(self) -> type[Any]:
         return self.dtype.type
@@ -381,6 +384,10 @@ class CapturedArray(Captured):
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
         return self
+
+    def _captured_object(self) -> Any:
+        """Return the array of NumPy's, where nothing in it is traced."""
+        return self._captured_view
 
     @property
     def flags(self) -> Any:
@@ -727,8 +734,7 @@ def plain(x: Any) -> Any:
     """Return what code that takes only data is called with: arrays without anything traced."""
     kind = type(x)
     if issubclass(kind, Captured):
-        value = x._captured_value
-        return x if isinstance(value, Array) else value
+        return x if isinstance(x._captured_value, Array) else x._captured_object()
     if (kind is list or kind is tuple) and holds_captured(x):
         items = [plain(item) for item in x]
         return x if all(map(operator.is_, items, x)) else kind(items)

@@ -982,6 +982,7 @@ rewriting.DISPATCHERS.update(
     set_item=set_item,
     item_of=item_of,
     place=Place,
+    note=stores.note,
     attribute_of=attribute_of,
     change_item=change_item,
     change_attribute=change_attribute,

@@ -983,7 +983,10 @@ def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -
         if all(x is not None for x in known):
             _check_domain(function, known, kwargs, args)
         values = [[_scalar(y) for y in x] if type(x) in (list, tuple) else _scalar(x) for x in args]
-        return arr.number(wrap(ours(*values, **kwargs)))
+        value = ours(*values, **kwargs)
+        if all(x is not None for x in known) and runs.is_staged(value):
+            runs.decide(jnp.isfinite(value))  # it raises elsewhere
+        return arr.number(wrap(value))
 
     HANDLERS[function] = handler
 

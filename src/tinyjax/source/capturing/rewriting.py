@@ -377,6 +377,13 @@ class Rewriter(ast.NodeTransformer):
             item.context_expr = self._to(item.context_expr, "enter", [item.context_expr])
         return node
 
+    def visit_Global(self, node: ast.Global) -> list[ast.stmt]:
+        """Note the variables of the module, which the function assigns to."""
+        name = ast.copy_location(ast.Name("globals", ast.Load()), node)
+        variables = ast.copy_location(ast.Call(name, [], []), node)
+        noted = ast.copy_location(ast.Expr(self._to(node, "note", [variables])), node)
+        return [node, noted]
+
     def visit_match_case(self, node: ast.match_case) -> ast.match_case:
         node.guard = node.guard and self.visit(node.guard)
         node.body = [self.visit(statement) for statement in node.body]

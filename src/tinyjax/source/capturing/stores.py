@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -41,8 +42,10 @@ class Store:
         """Leave data in place of arrays, and what was there before in place of traced values."""
         owner = self._owner()
         container = _container_of(owner)
-        if isinstance(container, list):
-            container[:] = self._before if arr.is_traced(container) else arr.plain(container)
+        if isinstance(container, _SEQUENCES):
+            items = self._before if arr.is_traced([*container]) else arr.plain([*container])
+            container.clear()
+            container.extend(items)
             return
         is_class = isinstance(owner, type)  # whose attributes are read-only as items
         for key, value in [*container.items()]:
@@ -55,15 +58,19 @@ class Store:
             setattr(owner, key, before) if is_class else container.update({key: before})
 
 
+_SEQUENCES: Final = (list, deque)
+
+
 def _container_of(owner: Any) -> Any:
-    return owner if isinstance(owner, (dict, list)) else getattr(owner, "__dict__", {})
+    is_container = isinstance(owner, (dict, *_SEQUENCES))
+    return owner if is_container else getattr(owner, "__dict__", {})
 
 
 def note(owner: Any) -> None:
     """Note that a value under capture is about to be stored in a container."""
     run = runs.current.get()
     if run is not None and id(owner) not in run.stores:
-        if isinstance(owner, (dict, list)) or hasattr(owner, "__dict__"):
+        if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
             run.stores[id(owner)] = Store(owner)
 
 

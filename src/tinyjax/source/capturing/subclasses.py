@@ -33,6 +33,11 @@ class CapturedSubclass(CapturedArray):
         """Return the array as one of ``numpy.ndarray``."""
         return CapturedArray(self._captured_memory, self._captured_view, self, _same)
 
+    def _captured_object(self) -> Any:
+        made = self._captured_view.view(type(self).subclass)
+        getattr(made, "__dict__", {}).update(vars(self))
+        return made
+
 
 def _same(array: Any) -> Any:
     return array
