@@ -72,9 +72,9 @@ def residuals_of_all(change: Array, data: Observations) -> Array:
 # %%
 # Two searches by SciPy, in one run on two cores: without `jac`, where SciPy takes differences, and
 # with it. A Jacobian counts as an evaluation, or as six by differences. Differences win on time
-# here: the unknowns are six, and the model takes 40 microseconds (and a sixth of that in the compiled
-# version of `sgp4`, which has no Python source). They stop earlier, at a gradient that is a thousand
-# times as large, but far below the noise. What derivatives are good for comes below.
+# here: the unknowns are six, and the model takes 40 microseconds (and a sixth of that in the
+# compiled version of `sgp4`, which has no Python source). They stop earlier, at a gradient that is
+# a thousand times as large, but far below the noise. What derivatives are good for comes below.
 
 
 def search(data: Observations, start: Vector) -> tuple[Vector, dict[str, float]]:
