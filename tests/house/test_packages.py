@@ -4,6 +4,7 @@ The packages are not installed here: rows are read from their source.
 """
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -14,9 +15,10 @@ import attrs
 import numpy as np
 import pytest
 
-from packages import checks, table
+from packages import checks, pages, table
 from packages.checks import Result
 from packages.row import Row
+from website.blocks import PACKAGES, needs_packages
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -45,6 +47,18 @@ def test_results_are_of_the_versions_that_are_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     pinned = dict(x.split("==") for x in project["dependency-groups"]["packages"])
     assert {x.package: x.version for x in table.read()}.items() <= pinned.items()
+
+
+def test_pages_that_need_packages_are_run_with_them() -> None:
+    """The plain run leaves out their blocks."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = {x.split("==")[0] for x in project["dependency-groups"]["packages"]}
+    assert pages.PAGES.keys() == PACKAGES.keys()
+    assert {*PACKAGES.values()} <= pinned
+    for page in (ROOT / "docs" / "gallery").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        imported = set(re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE))
+        assert needs_packages(page) == bool(imported & {*PACKAGES.values()}), page.name
 
 
 def test_results_survive_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
