@@ -175,7 +175,9 @@ def _of_error(program: Program, error: Exception) -> Outcome:
     except TinyjaxError:
         return Outcome("invalid")
     except Exception as other:
-        same = _is_of_misuse(error) or isinstance(other, type(error)) or isinstance(error, type(other))
+        same = (
+            _is_of_misuse(error) or isinstance(other, type(error)) or isinstance(error, type(other))
+        )
         found = f"{type(other).__name__}: {first_line(other)}"
         wanted = f"{type(error).__name__}: {first_line(error)}"
         return Outcome("invalid") if same else Outcome("wrong", f"raises {found}, not {wanted}")
@@ -229,7 +231,9 @@ def _compared(program: Program, wanted: list[Any], facts: list[Any], reverse: bo
         dtypes = [np.asarray(y).dtype for y in found]
         (gradient,) = pull([c.astype(d) for c, d in zip(cotangents, dtypes, strict=True)])
         along_it = float(np.sum(np.asarray(gradient) * along))
-        if not np.isclose(along_it, total, 1e-3 if is_single else 1e-9, 1e-3 if is_single else 1e-9):
+        if not np.isclose(
+            along_it, total, 1e-3 if is_single else 1e-9, 1e-3 if is_single else 1e-9
+        ):
             return Outcome("wrong", f"reverse {along_it}, not {total}")
     return Outcome("right")
 

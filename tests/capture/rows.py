@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
-
-from numpy_calls import TABLE
+from numpy_calls import OTHERS, TABLE, X
 
 #: The methods and attributes of arrays.
 METHODS: Final = """
@@ -84,7 +83,7 @@ trace: x.trace() | x.trace(1) | x.trace(offset=-1)
 transpose: x.transpose() | x.transpose(1, 0) | x.transpose((0, 1)) | x.transpose(None)
 var: x.var() | x.var(axis=1, ddof=1) | x.var((0, 1)) | x.var(0, keepdims=True)
 view: x.view() | x.view(np.ndarray) | x.view(x.dtype)
-"""
+"""  # noqa: E501 (a line for each name)
 
 #: Indices, statements and operators.
 STATEMENTS: Final = """
@@ -108,6 +107,7 @@ random.shuffle: np.random.seed(3) >> np.random.shuffle(x) | np.random.default_rn
 sort: np.ndarray.sort(x) >> None | np.sort(x, axis=0, kind="heapsort") | np.sort(x, stable=True) | np.sort(x, order=None)
 add.at: np.add.at(x, [0, 0], 1.0) >> None | np.add.at(o, ([0, 1], [0, 1]), x[0, :2]) >> None | np.subtract.at(x, 0, x[1]) >> None | np.multiply.at(x, (0, [1, 1]), 2.0) >> None | np.maximum.at(x, [0], 0.5) >> None | np.minimum.at(o, [1], x[0]) >> None | np.negative.at(x, [0]) >> None | np.divide.at(x, [0], 2.0) >> None
 ufunc_out: np.sin(x, out=x) | np.sin(x, x) | np.add(x, Y, out=o) | np.add(x, 1.0, x[::-1]) | np.multiply(Y, 2.0, out=x) | np.sqrt(x, out=o, where=b) | np.sqrt(x, out=x, where=X > 0.5) | np.add(x, Y, where=X > 0.5, out=o) | np.divide(x, X > 0.5, out=o, where=X > 0.5) | np.modf(x, out=(o, x)) | np.add(x, x, out=(o,)) | np.matmul(x, Y.T, out=o[:, :2]) | np.exp(x, out=x[...]) | np.divmod(x, 0.3, o, x) | np.add.reduce(x, out=o[0]) | np.add.reduce(x, 1, out=o[:, 0]) | np.add.accumulate(x, 1, out=x) | np.maximum(x, 0.5, out=x) | np.square(o, out=x) | np.sin(o, out=o) | np.add(o, 1.0, out=x, where=b)
+options: np.cov(x, aweights=[1.0, 2.0, 3.0]) | np.cov(x, fweights=[1, 2, 1]) | np.cov(x, aweights=x[0]) | np.cross(x.T, Y.T, axisa=0, axisb=0) | np.cross(x, Y, axisc=0) | np.polyfit(np.arange(3.0), x[0], 1, w=[1.0, 2.0, 1.0]) | np.rollaxis(x, 1, start=0) | np.rollaxis(x[None], 2, start=1) | np.add.reduce(x, dtype=np.float32) | np.add.accumulate(x, dtype=complex) | np.eye(2, M=3) * x | np.arange(0, stop=3, step=1) * x | np.array(x, ndmax=2) | np.vectorize(lambda v: v * v, otypes=[float])(x) | np.vectorize(lambda v: v.sum(), signature="(n)->()")(x) | np.vectorize(lambda v, w: v * w, excluded={1})(x, 2.0) | np.array2string(x, precision=2) | np.array_repr(x) | np.array_str(x) | str(x) | repr(x) | f"{x[0, 0]:.3f}"
 random: np.random.default_rng(0).normal(size=3) + x[0] | np.random.default_rng(0).random((2, 3)) * x
 errors: np.take(x, 7) | np.take(x, 4, axis=1) | np.take(x, [0, -7]) | x.take(9) | np.take_along_axis(x, np.array([[3], [0]]), 1) | x[[0, 5]] | x[2] | x[:, 3] | np.delete(x, 5) | np.insert(x, 9, 1.0) | np.choose([3, 0, 1], [x[0], x[1]]) | np.compress([True, True, True, True], x, 1) | np.repeat(x, [1, 2], 1) | np.linalg.inv(x[:, :2] * 0) | np.linalg.solve(x[:, :2] * 0, x[0, :2]) | np.linalg.cholesky(-x[:, :2]) | np.average(x, weights=x * 0) | np.split(x, 2, axis=1) | np.concatenate([x, x[0]]) | np.reshape(x, (4, 2)) | x @ x | x + x[:, :2] | np.max(x[:0]) | np.argmax(x[:, :0]) | np.median(x, axis=3) | np.stack([x, x[0]]) | np.interp(x, [], []) | np.histogram(x, 0) | np.quantile(x, 1.5) | np.asarray_chkfinite(x / 0.0) | np.roots(x) | np.polyfit(x[0], x[1], -1) | np.fft.fft(x, 0) | np.cross(x[:, :1], x[:, :1]) | np.trapezoid(x, x[:, :2]) | np.unravel_index(k, (2, 2)) | np.ravel_multi_index((k[0], k[1]), (2, 2)) | np.bincount(-k[0] - 1) | np.searchsorted(x, 0.5) | np.insert(x, [0, 9], 1.0) | np.linalg.det(x) | np.linalg.eigh(x) | np.block([[x], [x, x]]) | np.squeeze(x, 0) | np.array_split(x, 0) | np.tile(x, -1) | np.trace(x[0]) | np.diag(x[None]) | np.vander(x) | np.vdot(x, x[0]) | np.einsum("ij,jk", x, x) | np.gradient(x[:, :1], axis=1) | np.digitize(x, [0.3, 0.1, 0.2]) | np.put(x, [9], 0.0) | x.item() | x.item(9) | float(x) | bool(x) | int(x[0]) | math.sqrt(x[0]) | len(x[0, 0]) | list(x[0, 0]) | x.shape = (4, 2) >> None | x[0] = x[:, 0] >> None | x[0] = [1.0, 2.0] >> None | np.copyto(x[0], x[:, 0])
 errstate: np.errstate(all="ignore") >> x | np.vectorize(lambda v: v * v)(x) | np.vectorize(lambda v, w: v * w)(x, V) | np.frompyfunc(lambda v: v * 2, 1, 1)(x)
@@ -143,7 +143,15 @@ OPTIONS: Final = {
     "correction": ["0", "1"],
     "mean": ["np.mean(x, axis=1, keepdims=True)", "0.5"],
     "overwrite_input": ["True", "False"],
-    "method": ["'linear'", "'lower'", "'higher'", "'midpoint'", "'nearest'", "'hazen'", "'weibull'"],
+    "method": [
+        "'linear'",
+        "'lower'",
+        "'higher'",
+        "'midpoint'",
+        "'nearest'",
+        "'hazen'",
+        "'weibull'",
+    ],
     "weights": ["None", "X", "x", "V[:3] + 1"],
     "n": ["0", "1", "2", "5", "None"],
     "s": ["(2, 2)", "(4, 4)", "None"],
@@ -330,5 +338,28 @@ def with_out(text: str) -> str | None:
     """Return an expression whose first call writes into ``o``."""
     return with_option(text, "out", "o")
 
-#: Options of functions that no row gives.
-WITHOUT_ROW: Final[set[tuple[str, str]]] = set()
+
+#: Functions whose further options say nothing of values: of text, files and dates.
+WITHOUT_OPTIONS: Final = """
+array2string array_repr array_str bmat busday_count busday_offset is_busday datetime_as_string save savez
+savez_compressed savetxt vectorize arange array
+""".split()  # noqa: SIM905 (names with blanks between them)
+
+
+def outs() -> Iterator[tuple[str, str, str]]:
+    """Yield calls that write their results into ``o``, and how that is made."""
+    scope = {"np": np, "x": X, "b": X > 0.5, "k": np.floor(X * 10).astype(np.int64), **OTHERS}
+    for name, calls in TABLE.items():
+        for text in calls:
+            text = text.lstrip("?!")
+            call = with_out(text)
+            if call is None:
+                continue
+            tree, node, _ = next(calls_of(text))
+            with np.errstate(all="ignore"):
+                try:
+                    result = eval(ast.unparse(node), dict(scope))
+                except (TypeError, ValueError, AttributeError):
+                    continue
+            if isinstance(result, (np.ndarray, np.generic)):
+                yield name, call, f"{result.shape}, 1, dtype=np.{result.dtype.name}"

@@ -1,31 +1,32 @@
 """Every function and method of NumPy's under ``capture``: its value, class, memory and slope."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 import pytest
+from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
 
 from capture import rows
 from capture.comparing import LAYOUTS, compared
-from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 #: How ``o`` is made, which calls write into: the arguments of ``np.full``.
 OUT: Final = "(2, 3), 0.25"
 
+NO_ORDER: Final = "complex numbers have no order here"
 #: What is refused, and why: patterns of layouts and calls.
 REFUSED: Final = {
     r"byteswap|tobytes|dumps|x\.ctypes|x\.data|from_dlpack": "bytes have no derivative",
     r"x\.resize\(": "memory would move",
-    r"frompyfunc": "its results are objects",
+    r"frompyfunc|excluded=": "results are objects",
     r"overwrite_input=True": "NumPy leaves open what becomes of the argument",
-    r"complex: .*\b(nan)?arg(max|min)\b|complex: .*(searchsorted|histogram)": "complex numbers have no order here",
-    r"complex: .*(clip|(nan)?median|interp|digitize|sort_complex)": "complex numbers have no order here",
-    r"complex: .*(percentile|quantile|heaviside|lexsort|partition)": "complex numbers have no order here",
-    r"(getfield|setfield)\(": "parts of elements are no views of a traced array",
+    r"complex: .*\b(nan)?arg(max|min)\b|complex: .*(searchsorted|histogram)": NO_ORDER,
+    r"complex: .*(clip|(nan)?median|interp|digitize|sort_complex)": NO_ORDER,
+    r"complex: .*(percentile|quantile|heaviside|lexsort|partition)": NO_ORDER,
+    r"complex: .*(getfield|setfield)\(": "parts of elements are no views of a traced array",
     r"(zero-dimensional|scalar): ": "tinyjax has no axis 0 where there are no axes",
     r"(scalar|list): .*busday": "dates have no derivative",
     r"method='(hazen|weibull)'": "tinyjax has the five methods of jax.numpy",
@@ -49,12 +50,14 @@ DIFFERENT: Final = {
     r"retstep=True, dtype": "the class of the step",
     r"mode='empty'": "NumPy leaves the elements open",
     r"full=True": "the class of the rank",
-    r"cov\(.*ddof=2": "a division by zero",
-    r"(empty|zero-dimensional|scalar|list): ": "errors and classes where there is nothing to compute",
+    r"hfft\(|ifft2\(x, out|irfft2\(x, out|fftn\(x, s=": "NumPy leaves out, or one pass of it, out",
+    r"np\.dot\(.*out=o": "the class of a result without axes",
+    r"(empty|zero-dimensional|scalar|list): ": "errors where nothing is computed",
     r"(read-only|broadcast): .*\.(put|at|copyto)\(": "which error comes first",
     r"broadcast: .*argsort": "NumPy's sort is not stable",
     r"put_along_axis\(.*None\)": "the copy that NumPy writes into is read-only",
-    r"float32: .*(percentile|quantile|trapezoid|histogram|gradient|float_power)": "where NumPy rounds",
+    r"float32: .*(percentile|quantile|trapezoid|histogram)": "where NumPy rounds",
+    r"float32: .*(gradient|float_power)": "where NumPy rounds",
     r"complex: .*(out=o|o\[:2\]|int\()": "the imaginary part would be lost",
     r"broadcast: .*float32": "the order of axes in memory",
 }
@@ -89,41 +92,62 @@ def written() -> Iterator[tuple[str, str]]:
     yield from rows.rows(rows.WRITES)
 
 
-#: Layouts of the plain run; the others are searched.
-PLAIN: Final = ("C", "F")
-SEARCHED: Final = [
-    pytest.param(name, marks=() if name in PLAIN else pytest.mark.fuzz) for name in LAYOUTS
-]
+def sampled(cases: Iterable[tuple[str, str]], every: int, first: int = 0) -> list[tuple[str, str]]:
+    """Return one case in so many."""
+    return [*cases][first::every]
 
 
-@pytest.mark.parametrize("layout", SEARCHED)
-def test_functions(layout: str) -> None:
+#: Layouts of the plain run, and of how many calls one is made there; the others are searched.
+PLAIN: Final = {"C": 1, "F": 5}
+PLAIN_OR_SEARCHED: Final = [
+    pytest.param(layout, every, id=f"{layout}-1/{every}") for layout, every in PLAIN.items()
+] + [pytest.param(layout, 1, id=f"{layout}-all", marks=pytest.mark.fuzz) for layout in LAYOUTS]
+
+
+@pytest.mark.parametrize(("layout", "every"), PLAIN_OR_SEARCHED)
+def test_functions(layout: str, every: int) -> None:
     """A call of each function gives what it gives without ``capture``."""
-    assert mistakes(calls(), layout, reverse=layout == "C") == []
+    assert mistakes(sampled(calls(), every), layout) == []
 
 
-@pytest.mark.parametrize("layout", SEARCHED)
-def test_methods_and_writes(layout: str) -> None:
+@pytest.mark.parametrize(("layout", "every"), PLAIN_OR_SEARCHED)
+def test_methods_and_writes(layout: str, every: int) -> None:
     """Methods, statements and functions that write do what they do without ``capture``."""
-    assert mistakes(written(), layout) == []
+    assert mistakes(sampled(written(), every, 2), layout) == []
 
 
-def sampled(cases: Sequence[tuple[str, str]], every: int) -> list[tuple[str, str]]:
-    return [case for n, case in enumerate(cases) if (n * 7919) % every == 0]
+@pytest.mark.parametrize("every", [pytest.param(8), pytest.param(1, marks=pytest.mark.fuzz)])
+def test_derivatives_in_reverse(every: int) -> None:
+    """Derivatives in reverse mode are those in forward mode."""
+    cases = [*calls(), *written()]
+    assert mistakes(sampled(cases, every, 3), "C", reverse=True) == []
 
 
-def test_some_options() -> None:
+@pytest.mark.parametrize("every", [pytest.param(3), pytest.param(1, marks=pytest.mark.fuzz)])
+def test_results_in_out(every: int) -> None:
+    """Each function that has the option writes its result into ``out``."""
+    found = [
+        f"{call} | {out} | {outcome}"
+        for _, call, out in [*rows.outs()][::every]
+        if (outcome := compared(call, "C", out)).kind in ("wrong", "error", "refused")
+        and not reason({**DIFFERENT, **REFUSED}, f"C: {call}")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("first", [5])
+def test_some_options(first: int) -> None:
     """Some values of options of functions do what they do without ``capture``."""
     cases = [*rows.variants()]
     assert len(cases) > 5000
-    assert mistakes(sampled(cases, 23), "C") == []
+    assert mistakes(sampled(cases, 29, first), "C") == []
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "read-only", "complex", "float32"])
 def test_all_options(layout: str) -> None:
     """Each value of each option of each function does what it does without ``capture``."""
-    assert mistakes(rows.variants(), layout, reverse=layout == "C") == []
+    assert mistakes(rows.variants(), layout) == []
 
 
 def test_each_public_name_has_a_row() -> None:
@@ -134,28 +158,21 @@ def test_each_public_name_has_a_row() -> None:
     assert {name for name in dir(np.ndarray) if name[0] != "_"} == methods
 
 
-#: Options of functions that no row gives, and why.
-WITHOUT_VALUE: Final = {
-    "signature": "it is given to universal functions of numbers alone",
-    "like": "it is for classes of other libraries",
-    "order": "arrays have no fields",
-}
-
-
 def test_each_option_has_a_value() -> None:
     """An option that NumPy gains fails until a row gives it."""
     given: set[tuple[str, str]] = set()
     known: set[tuple[str, str]] = set()
-    for name, call in (*calls(), *rows.rows(rows.WRITES), *rows.variants()):
+    texts = [call for _, call in (*calls(), *written(), *rows.variants())]
+    for call in (*texts, *[call for _, call, _ in rows.outs()]):
         for _, node, function in rows.calls_of(call.rpartition(" >> ")[2]):
-            if isinstance(function, np.ufunc):
-                continue
-            given |= {(function.__name__, option) for option in rows.bound(node, function)}
-            known |= {(function.__name__, option) for option in rows.parameters(function)}
-    missing = {(name, option) for name, option in known - given if option not in WITHOUT_VALUE}
-    assert missing - {*rows.WITHOUT_ROW} == set()
+            if not isinstance(function, np.ufunc):
+                given |= {(function.__name__, option) for option in rows.bound(node, function)}
+                known |= {(function.__name__, option) for option in rows.parameters(function)}
+    missing = {(name, option) for name, option in known - given if name not in rows.WITHOUT_OPTIONS}
+    assert missing == set()
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("table", [REFUSED, DIFFERENT], ids=["refused", "different"])
 def test_reasons_are_needed(table: dict[str, str]) -> None:
     """A pattern that speaks of no layout has a call in the layout C that is not right."""

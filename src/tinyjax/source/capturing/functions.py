@@ -51,7 +51,7 @@ def as_array(
 ) -> Any:
     """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
     if type(x) is arr.Flat:
-        flat = np.ravel(x.array)
+        flat: Any = np.ravel(x.array)  # type: ignore[call-overload]
         x = flat if flat._captured_memory is x.array._captured_memory else arr.read_only(flat)
     protocol = getattr(type(x), "__array__", None)
     if not is_captured(x) and type(protocol) is type(as_array) and arr.is_foreign(x) is False:
@@ -673,7 +673,7 @@ def _extract(condition: Any, arr_: Any) -> Any:
 # Functions that raise where the data says
 
 
-def _raising(function: Any) -> None:
+def _of_regular_matrices(function: Any) -> None:
     """Register a function that raises ``LinAlgError`` where its result would not be finite.
 
     Whether it does is a decision, which programs take in ``try`` statements.
@@ -699,7 +699,7 @@ for _function in (
     *(np.linalg.inv, np.linalg.solve, np.linalg.cholesky, np.linalg.matrix_power),
     *(np.linalg.tensorinv, np.linalg.tensorsolve),
 ):
-    _raising(_function)
+    _of_regular_matrices(_function)
 
 
 def _triangle(a: Any, is_upper: bool) -> Any:
