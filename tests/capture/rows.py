@@ -341,8 +341,8 @@ def with_out(text: str) -> str | None:
 
 #: Functions whose further options say nothing of values: of text, files and dates.
 WITHOUT_OPTIONS: Final = """
-array2string array_repr array_str bmat busday_count busday_offset is_busday datetime_as_string save savez
-savez_compressed savetxt vectorize arange array
+array2string array_repr array_str bmat busday_count busday_offset is_busday datetime_as_string
+save savez savez_compressed savetxt vectorize arange array
 """.split()  # noqa: SIM905 (names with blanks between them)
 
 
@@ -355,7 +355,7 @@ def outs() -> Iterator[tuple[str, str, str]]:
             call = with_out(text)
             if call is None:
                 continue
-            tree, node, _ = next(calls_of(text))
+            _, node, _ = next(calls_of(text))
             with np.errstate(all="ignore"):
                 try:
                     result = eval(ast.unparse(node), dict(scope))

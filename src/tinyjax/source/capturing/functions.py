@@ -5,12 +5,14 @@ from __future__ import annotations
 import cmath
 import functools
 import math
+import operator
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source.capturing import arrays as arr, memory as mem, overwriting, rewriting, runs
@@ -1027,8 +1029,25 @@ def _special(name: str) -> Callable[..., Any]:
 for _name, _other in {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}.items():
     _mathematical(getattr(math, _name), _special(_other))
 _mathematical(math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base))
-_mathematical(math.remainder, lambda x, y: x - jnp.round(x / y) * y)
-_mathematical(math.hypot, lambda *xs: jnp.sqrt(sum(jnp.square(x) for x in xs)) if len(xs) != 2 else jnp.hypot(*xs))
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Return what is left of a division by the nearest whole number, without rounding."""
+    size, divisor = jnp.abs(x), jnp.abs(y)
+    rest = jnp.fmod(size, divisor)
+    other = divisor - rest
+    tie = rest - 2.0 * jnp.fmod(0.5 * (size - rest), divisor)
+    nearest = jnp.where(rest < other, rest, jnp.where(rest > other, -other, tie))
+    return jnp.where(jnp.signbit(x), -nearest, nearest)
+
+
+def _length(*xs: Any) -> Any:
+    """Return the Euclidean length, which overflows only where it is too large."""
+    return functools.reduce(jnp.hypot, xs) if len(xs) != 1 else jnp.abs(xs[0])
+
+
+_mathematical(math.remainder, _remainder)
+_mathematical(math.hypot, _length)
 
 
 def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
@@ -1039,17 +1058,39 @@ def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
         options = {} if type(start) is int and start == 1 else {"start": start}
         if not is_traced(made) and not is_traced(start):
             return function(*map(plain, made), **options)
-        values = [jnp.stack([jnp.asarray(_scalar(y)) for y in x]) for x in made]
-        return arr.number(wrap(ours(*values) * (_scalar(start) if options else 1)))
+        known = [_data(x) for x in made]
+        if all(x is not None for x in (*known, _data(start))):
+            _check_domain(function, known, {"start": _data(start)} if options else {}, made)
+        values = [[jnp.asarray(_scalar(y)) for y in x] for x in made]
+        return arr.number(wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()})))
 
     HANDLERS[function] = handler
 
 
-_of_sequences(math.fsum, jnp.sum)
-_of_sequences(math.prod, jnp.prod)
-_of_sequences(math.dist, lambda p, q: jnp.linalg.norm(p - q))
+#: Up to so many numbers are added without rounding.
+_MAX_EXACT: Final = 100
+
+
+def _sum(xs: Sequence[Any]) -> Any:
+    """Return a sum whose value is that of numbers added without rounding."""
+    total = jnp.sum(jnp.stack(xs))
+    if len(xs) > _MAX_EXACT:
+        return total
+    exact, rest = jnp.zeros(()), jnp.zeros(())
+    for x in map(tinyjax.lax.stop_gradient, xs):
+        new = exact + x
+        is_less = jnp.abs(exact) < jnp.abs(x)
+        rest = rest + jnp.where(is_less, (x - new) + exact, (exact - new) + x)
+        exact = new
+    known = tinyjax.lax.stop_gradient(total)
+    return jnp.where(jnp.isfinite(known), (total - known) + (exact + rest), total)
+
+
+_of_sequences(math.fsum, _sum)
+_of_sequences(math.prod, lambda xs, start=1.0: functools.reduce(operator.mul, xs, start))
+_of_sequences(math.dist, lambda p, q: _length(*map(operator.sub, p, q)))
 if hasattr(math, "sumprod"):  # from Python 3.12
-    _of_sequences(math.sumprod, jnp.vdot)
+    _of_sequences(math.sumprod, lambda p, q: _sum([*map(operator.mul, p, q)]))
 
 
 @handles(math.frexp)
@@ -1058,7 +1099,8 @@ def _frexp(x: Any) -> Any:
         return math.frexp(plain(x))
     value = call(float, x)
     exponent = math.frexp(runs.decide(value._captured_value).item())[1]
-    return value * 2.0**-exponent, exponent
+    half = -exponent // 2
+    return value * 2.0**half * 2.0 ** (-exponent - half), exponent
 
 
 def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
@@ -1118,8 +1160,10 @@ def _rect(r: Any, phi: Any) -> Any:
 def _modf(x: Any) -> Any:
     if not is_traced(x):
         return math.modf(plain(x))
-    whole = float(math.trunc(x))
-    return x - whole, whole
+    value = call(float, x)._captured_value
+    whole = jnp.trunc(value)
+    rest = jnp.where(jnp.isinf(value), jnp.copysign(0.0, value), value - whole)
+    return arr.number(wrap(rest)), arr.number(wrap(whole))
 
 
 def _decided(function: Any) -> None:
@@ -1139,6 +1183,11 @@ def _floor(x: Any) -> Any:
     return int(np.floor(x)) if is_traced(x) else math.floor(plain(x))
 
 
+@handles(math.trunc)
+def _trunc(x: Any) -> Any:
+    return int(np.trunc(x)) if is_traced(x) else math.trunc(plain(x))
+
+
 @handles(math.ceil)
 def _ceil(x: Any) -> Any:
     return int(np.ceil(x)) if is_traced(x) else math.ceil(plain(x))
@@ -1154,6 +1203,16 @@ def _tested(function: Any, ours: Any) -> None:
 _tested(math.isnan, np.isnan)
 _tested(math.isinf, np.isinf)
 _tested(math.isfinite, np.isfinite)
+_tested(cmath.isnan, np.isnan)
+_tested(cmath.isinf, np.isinf)
+_tested(cmath.isfinite, np.isfinite)
+
+
+@handles(cmath.isclose)
+def _isclose_complex(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    if not (is_traced(a) or is_traced(b)):
+        return cmath.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
+    return _isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
 
 
 @handles(math.isclose)
@@ -1162,6 +1221,8 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
         return math.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
     if a == b:
         return True
+    if np.isinf(a) or np.isinf(b):
+        return False
     return bool(abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol))
 
 
