@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from differences import slope_at
 from semantics import F, Function, check
 
 from tinyjax import source
@@ -308,3 +309,85 @@ def numpy_is_integer(x: Any) -> Any:
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_it_means_what_it_means_in_python(fun: Function) -> None:
     check(fun)
+
+
+# Arrays that have two names where a loop begins
+
+
+def sums_from_the_argument(x: Any) -> Any:
+    y = x
+    for _ in range(3):
+        y = y + x
+    return np.sum(y * y)
+
+
+def items_beside_another_name(x: Any) -> Any:
+    y, total = x, 0.0
+    for i in range(x.size):
+        total += x[i] * x[i - 1] * i
+        y = y * total
+    return total + y.sum()
+
+
+def another_name_by_a_condition(x: Any) -> Any:
+    u = x * x
+    y = u if x[0] > 0 else 2.0 * x
+    total = 0.0
+    for i in range(u.size):
+        total += u[i] * u[i]
+    return total * np.sum(y)
+
+
+def names_that_change_places(x: Any) -> Any:
+    a, b = x, np.sin(x)
+    first = a
+    for _ in range(3):
+        a, b = b * x, a + first
+    return np.sum(a * b)
+
+
+def fewer_turns_than_one(x: Any) -> Any:
+    y = x
+    for i in range(x.size - 4):
+        y = y * x[i]
+    return np.sum(y * x)
+
+
+def nested_loops_from_the_argument(x: Any) -> Any:
+    y = x
+    for _ in range(2):
+        z = x
+        for _ in range(2):
+            z = z * x
+        y = y + z
+    return np.sum(y * x)
+
+
+def made_wide(x: Any) -> Any:
+    y = x
+    for k in range(3):
+        y = y * np.ones((2, 1)) if k == 1 else y + x
+    return y.sum()
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        sums_from_the_argument,
+        items_beside_another_name,
+        another_name_by_a_condition,
+        names_that_change_places,
+        fewer_turns_than_one,
+        nested_loops_from_the_argument,
+        made_wide,
+    ],
+)
+def test_arrays_with_two_names_before_a_loop(fun: Function) -> None:
+    """What reaches an array through either name counts, in first and second derivatives."""
+    x, along = np.array([0.7, 1.3, 0.4, 1.1]), np.array([0.3, -0.5, 0.2, 0.9])
+    gradient = source.grad(fun)
+    slope = slope_at(lambda t: fun(x + t * along), 0.0)
+    np.testing.assert_allclose(gradient(x) @ along, slope, rtol=1e-8)
+    curvature = slope_at(lambda t: gradient(x + t * along) @ along, 0.0)
+    second = source.grad(lambda x: gradient(x) @ along)(x) @ along
+    np.testing.assert_allclose(second, curvature, rtol=1e-7)

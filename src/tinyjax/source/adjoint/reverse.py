@@ -241,8 +241,13 @@ class ReverseBlock:
         passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
         live, cotangents = activity.live_out[source], Cotangents(activity, writer)
         for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
-            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
+            if v not in found or found[v].atom in (ZERO, ir.NONE):
+                continue
+            if arg in live:
                 cotangents.give(arg, found[v].atom, found[v].definite)
+            elif arg in activity.accumulated and arg is not v:
+                add = ir.function(shadows.add_part)
+                writer.emit_call(ir.Call(add, (self.shadow(arg), WHOLE, found[v].atom)))
         return [cotangents.atom(v) for v in live]
 
     # One statement
