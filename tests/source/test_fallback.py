@@ -111,6 +111,62 @@ def test_division_by_zero_is_an_error_for_numbers_of_python() -> None:
         assert source.value_and_grad(inverse)(np.float64(0.0)) == (math.inf, -math.inf)
 
 
+GUARDED: Final = """
+def program(x):
+    try:
+        return {}
+    except ZeroDivisionError:
+        return 7.0 * x
+    except OverflowError:
+        return 9.0 * x
+    except ValueError:
+        return 11.0 * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "point"),
+    [
+        ("x**2", 0.5),
+        ("x**-1", 0.0),
+        ("1 / x**2", 0.0),
+        ("pow(x, -1)", 0.0),
+        ("0.0**x", -1.5),
+        ("0**x", -1.5),
+        ("abs(x**0.5)", -2.0),
+        ("abs((-8) ** x)", 0.3),
+        ("(x**0.5).imag * x", -2.0),
+        ("x**x", 1.5),
+        ("x**400", 1e10),
+        ("(x * 1e300) ** 2", 1.0),
+        ("x * 10.0**400", 1.0),
+        ("x // 0.0", 1.0),
+        ("x % 0.0", 1.0),
+        ("1 / (x - 1)", 1.0),
+        ("math.sqrt(x)", -1.0),
+        ("math.exp(1000 * x)", 1.0),
+        ("complex(x, 2.0).real * x", 3.0),
+        ("abs(complex(2.0, x))", 3.0),
+        ("(complex(x, x) * (1 + 1j) / (x - 1j)).imag", 3.0),
+        ("float(np.float64(x)) / (x - 3)", 3.0),
+    ],
+)
+def test_numbers_of_python(expression: str, point: float) -> None:
+    """Errors and classes are those of Python's numbers, not of NumPy's."""
+    fun = compiled(GUARDED.format(expression), math=math, np=np)
+    expected = fun(point)
+    value, slope = source.value_and_grad(fun)(point)
+    assert type(value) is type(expected)
+    assert value == pytest.approx(expected, rel=1e-14)
+    is_error = any(expected == n * point for n in (7.0, 9.0, 11.0)) and point
+    if is_error:
+        assert slope == expected / point
+    elif point:
+        assert slope == pytest.approx(slope_at(fun, point), rel=1e-8)
+    else:
+        assert slope == 7.0  # of a division by zero
+
+
 def test_classes_of_results() -> None:
     first: Any = guarded(lambda x: x[0] * x[1])
     differentiated: Any = source.value_and_grad(first)

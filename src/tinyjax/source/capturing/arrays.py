@@ -1499,15 +1499,53 @@ def _valued(x: Any) -> Any:
 # Operators and methods
 
 
-def is_zero(x: Any) -> bool:
-    """Return whether a divisor is zero, which is a decision where it is traced."""
+def holds(x: Any, test: Callable[[Any], Any]) -> bool:
+    """Return whether a condition holds for a number, which is a decision where it is traced."""
     value = x._captured_value if isinstance_of(x, Captured) else x
     if not isinstance(value, Array):
-        return bool(value == 0)
+        return bool(test(value))
     known = runs.data(value)
-    if known is None or known != 0 and not runs.is_staged(value):
+    if known is None or (not test(known) and not runs.is_staged(value)):
         return False
-    return bool(runs.decide(value == 0))
+    return bool(runs.decide(test(value)))
+
+
+def is_zero(x: Any) -> bool:
+    """Return whether a divisor is zero, which is a decision where it is traced."""
+    return holds(x, lambda value: value == 0)
+
+
+def _is_negative(x: Any) -> bool:
+    return holds(x, lambda value: value < 0)
+
+
+def power(x: Any, y: Any) -> Any:
+    """Return a power of numbers of Python's.
+
+    Raises:
+        ZeroDivisionError: a negative power of zero.
+        OverflowError: the power is too large.
+    """
+    if all(isinstance(value, (int, float)) for value in (x, y)):
+        if _is_negative(y) and is_zero(x):
+            raise ZeroDivisionError("0.0 cannot be raised to a negative power")
+        if not _is_whole_constant(y) and _is_negative(x) and not _is_whole(y):
+            x = wrap(unwrap(x) + 0j)
+    result = number(wrap_ufunc(np.power, (x, y)))
+    known = runs.data(unwrap(result))
+    if known is not None and np.isinf(known) and holds(result, lambda value: abs(value) == np.inf):
+        operands = [runs.data(unwrap(value)) for value in (x, y)]
+        if all(value is not None and np.isfinite(value) for value in operands):
+            raise OverflowError(34, "Numerical result out of range")
+    return result
+
+
+def _is_whole(y: Any) -> bool:
+    return holds(y, lambda value: value == np.floor(value))
+
+
+def _is_whole_constant(y: Any) -> bool:
+    return not isinstance_of(y, Captured) and float(y).is_integer()
 
 
 _PYTHON: Final = {int, float, complex, bool, CapturedFloat}
@@ -1520,6 +1558,8 @@ def _binary(ufunc: np.ufunc, name: str) -> None:
     def numbers(x: Any, y: Any) -> Any:
         if divides and is_zero(y):
             raise ZeroDivisionError("float division by zero")
+        if ufunc is np.power:
+            return power(x, y)
         return number(wrap_ufunc(ufunc, (x, y)))
 
     def forward(self: Any, other: Any) -> Any:

@@ -823,7 +823,9 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         first, second = type(x), type(y)
         if first in _ATOMS and second in _ATOMS:
             return apply(x, y)
-        if first in _NUMBERS and second in _NUMBERS and not is_power:
+        if first in _NUMBERS and second in _NUMBERS:
+            if is_power:
+                return arr.power(x, y)
             if divides and arr.is_zero(y):
                 raise ZeroDivisionError("float division by zero")
             left = x._captured_value if first is CapturedFloat else x

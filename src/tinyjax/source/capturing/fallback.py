@@ -30,7 +30,6 @@ from tinyjax.source.adjoint.cotangents import (
     one_like,
     with_fields,
 )
-from tinyjax.source.adjoint.pullbacks import conforming
 from tinyjax.source.capturing import arrays as arr, calls, rewriting
 from tinyjax.source.capturing.api import capture
 from tinyjax.source.ir import find

@@ -906,6 +906,9 @@ for _function in (np.array2string, np.array_repr, np.array_str):
 
 def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
+        if kind is complex and len(args) == 2 and is_traced(args):
+            parts = [arr.unwrap(to_array(part)).reshape(()) for part in args]
+            return arr.number(wrap(arr.cast_to(parts[0] + 1j * parts[1], dtype)))
         if not args or not is_traced(args[0]):
             run = runs.current.get()
             if args and type(args[0]) is str and run is not None and run.texts:
@@ -919,10 +922,7 @@ def _conversion(kind: Any, dtype: Any) -> None:
             if kind in (float, complex):
                 if x.size != 1:
                     raise TypeError("only length-1 arrays can be converted to Python scalars")
-                value = cast.reshape(())
-                if len(args) == 2:
-                    value = value + 1j * to_array(args[1])._captured_value
-                return arr.number(wrap(value))
+                return arr.number(wrap(cast.reshape(())))
             return wrap(cast) if x.ndim == 0 else x.astype(dtype, copy=False)
         return as_array(x, dtype)
 
