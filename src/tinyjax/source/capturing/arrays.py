@@ -1604,6 +1604,11 @@ _ARITHMETIC: Final = {
     "lshift": np.left_shift,
     "rshift": np.right_shift,
 }
+#: The functions of NumPy's operators, by the names of their methods.
+OPERATORS: Final = {
+    **{f"__{name}__": ufunc for name, ufunc in {**_ARITHMETIC, **_COMPARISONS}.items()},
+    **{f"__r{name}__": ufunc for name, ufunc in _ARITHMETIC.items()},
+}
 for _name, _ufunc in {**_ARITHMETIC, **_COMPARISONS}.items():
     _binary(_ufunc, _name)
 for _name, _ufunc in {

@@ -242,6 +242,12 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     if len(args) > g.nin:
         kwargs = {**kwargs, "out": args[g.nin :]}
         args = args[: g.nin]
+    for x in args:
+        protocol = getattr(type(x), "__array_ufunc__", None)
+        if is_captured_function(protocol) and not issubclass(type(x), Captured):
+            result = call(protocol, x, g, "__call__", *args, **kwargs)
+            if result is not NotImplemented:
+                return result
     result = arr.apply_ufunc(g, "__call__", args, kwargs)
     return g(*args, **kwargs) if result is NotImplemented else result
 
@@ -311,6 +317,14 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         method = getattr(CapturedArray if arr.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
+        if g.__name__ == "__array_ufunc__" and (arr.holds_captured(args) or arr.holds_captured(kwargs)):
+            function, method, *operands = args
+            operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
+            return arr.apply_ufunc(function, method, operands, kwargs)
+        ufunc = arr.OPERATORS.get(g.__name__)
+        if ufunc is not None and arr.holds_captured(args):
+            operands = (*args, owner) if g.__name__.startswith("__r") else (owner, *args)
+            return _call_ufunc(ufunc, operands, {})
         if arr.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
             return arr.apply_function(func, (owner, *args), kwargs)
         return follow(g(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))

@@ -131,8 +131,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
         args = (args[0], np.atleast_1d(args[1]), *args[2:])
+    args, kwargs = _without_neutral(g, args, kwargs)
     passed = [arr._valued(x) for x in args]
-    options = {name: arr._valued(x) for name, x in kwargs.items() if name not in _NEUTRAL}
+    options = {name: arr._valued(x) for name, x in kwargs.items()}
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
@@ -156,6 +157,17 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 #: Options that change no value where the counterpart has one.
 _NEUTRAL: Final = ("allow_singular", "check_finite", "overwrite_a", "overwrite_b", "lapack_driver")
+
+
+def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return arguments without options that change no value."""
+    names = [*getattr(getattr(g, "__code__", None), "co_varnames", ())]
+    names = names[1:] if type(g) is MethodType else names
+    kept = [x for name, x in zip(names, args, strict=False) if name not in _NEUTRAL]
+    return (
+        (*kept, *args[len(names) :]) if names else args,
+        {name: x for name, x in kwargs.items() if name not in _NEUTRAL},
+    )
 
 
 def _closes_over_captured(x: Any) -> bool:
