@@ -3,14 +3,22 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 import pytest
 import scipy.linalg
+import test_array_programs
+import test_idioms
+import test_in_place
+import test_language
+import test_nonlocal
+import test_objects
 import test_own_objects
 import test_rebinding
 import test_refusals
+import test_semantics
 from differences import slope_at
 from random_programs import compiled
 from reading import read_gradient
@@ -463,3 +471,61 @@ def test_effects_before_a_call_that_cannot_be_read(capsys: pytest.CaptureFixture
 
     assert source.value_and_grad(printing)(2.0) == (8.0, 12.0)
     assert capsys.readouterr().out == "called\ncalled\n"
+
+
+# Programs that can be read, captured all the same
+
+#: Modules with programs, and the points that these are differentiated at.
+MODULES: Final[dict[ModuleType, Any]] = {
+    test_array_programs: X,
+    test_idioms: X,
+    test_in_place: test_in_place.POINT,
+    test_language: X,
+    test_nonlocal: X,
+    test_objects: X,
+    test_own_objects: X,
+    test_rebinding: X,
+    test_semantics: X,
+}
+
+
+def programs_of(module: ModuleType) -> dict[str, Function]:
+    functions = [case if callable(case) else case.values[0] for case in module.PROGRAMS]
+    functions = [fun for fun in functions if fun is not test_language.guarded]  # pytest rewrites it
+    return {f"{module.__name__}.{fun.__name__}": fun for fun in functions}
+
+
+READ: Final[dict[str, tuple[Function, Any]]] = {
+    name: (fun, point)
+    for module, point in MODULES.items()
+    for name, fun in programs_of(module).items()
+}
+#: Programs that need data where capture has a traced value: arrays of objects, and code in C.
+NEED_DATA: Final = {
+    "test_array_programs.np_object",
+    "test_idioms.functions_of_operators",
+    "test_idioms.special_numbers",
+    "test_objects.dataclass_ops",
+}
+
+
+def test_programs_to_compare() -> None:
+    assert len(READ) > 200
+    assert set(READ) >= NEED_DATA
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_captured_and_what_is_read(name: str) -> None:
+    """Both ways give one value and one derivative."""
+    fun, point = READ[name]
+    program = guarded(fun)
+    x: Any = np.copy(point) if np.ndim(point) else point
+    if name in NEED_DATA:
+        with pytest.raises(SourceError):
+            source.grad(program)(x)
+        return
+    value, slope = source.value_and_grad(fun)(x)
+    found = source.value_and_grad(program)(x)
+    np.testing.assert_allclose(found[0], value, rtol=1e-12)
+    np.testing.assert_allclose(found[1], slope, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(x, point)
