@@ -337,15 +337,34 @@ def adding(x: float) -> float:
     return total * x
 
 
-def test_variables_that_one_call_leaves_for_the_next() -> None:
-    """A traced value in a variable is an error for whoever reads it."""
+def test_global_variables_that_one_call_leaves_for_the_next() -> None:
+    """They have what they had before where a traced value would stay."""
     globals()["total"] = 0.0
-    assert source.value_and_grad(adding)(0.7) == pytest.approx((0.49, 1.4))
+    for _ in range(2):
+        assert source.value_and_grad(adding)(0.7) == pytest.approx((0.49, 1.4))
+    assert adding(0.7) == pytest.approx(0.49)
+
+
+def accumulator() -> Callable[[float], float]:
+    total = 0.0
+
+    def add(x: float) -> float:
+        nonlocal total
+        total = total + x
+        return total * x
+
+    return add
+
+
+def test_cells_that_one_call_leaves_for_the_next() -> None:
+    """A traced value in a variable that is closed over is an error for whoever reads it."""
+    add = accumulator()
+    assert source.value_and_grad(add)(0.7) == pytest.approx((0.49, 1.4))
     with pytest.raises(SourceError) as caught:
-        source.grad(adding)(0.7)
+        source.grad(add)(0.7)
     assert isinstance(caught.value.__cause__, LeakedTracerError)
     with pytest.raises(LeakedTracerError):
-        adding(0.7)
+        add(0.7)
 
 
 def test_counts_that_one_call_leaves_for_the_next() -> None:
