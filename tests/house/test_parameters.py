@@ -26,7 +26,7 @@ OPEN: Final[dict[str, str]] = {
         "io_callback lax.platform_dependent numpy.apply_along_axis numpy.fromfunction "
         "numpy.piecewise print_saved_residuals pure_callback saved_residuals source.Context.call "
         "source.Context.proceed source.adjoint_source source.contexts.CallTracer.call "
-        "source.contexts.OperationCounter.call source.evaluate source.forward "
+        "source.contexts.OperationCounter.call source.evaluate source.explain source.forward "
         "source.staging.StagedFunction.__call__ stages.Wrapped.__call__ stages.Wrapped.lower "
         "stages.Wrapped.trace export.Exported.call example_libraries.stax.elementwise "
         "experimental.sparse.random_bcoo"
