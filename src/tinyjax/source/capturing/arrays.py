@@ -331,7 +331,14 @@ class CapturedArray(Captured):
         step: the operation on the parent that gives it.
     """
 
-    __slots__ = ("_captured_cache", "_captured_layout", "_captured_memory", "_captured_parent", "_captured_step", "_captured_version")
+    __slots__ = (
+        "_captured_cache",
+        "_captured_layout",
+        "_captured_memory",
+        "_captured_parent",
+        "_captured_step",
+        "_captured_version",
+    )
 
     __hash__ = None  # type: ignore
 
@@ -356,7 +363,9 @@ class CapturedArray(Captured):
     @property
     def _captured_view(self) -> HostArray:
         """The array of NumPy's that says which elements of the memory it has."""
-        return self._captured_memory.layout if self._captured_layout is None else self._captured_layout
+        return (
+            self._captured_memory.layout if self._captured_layout is None else self._captured_layout
+        )
 
     @property
     def _captured_value(self) -> Any:
@@ -415,18 +424,29 @@ class CapturedArray(Captured):
     @property
     def shape(self) -> tuple[int, ...]:
         value = self._captured_memory.value
-        return self._captured_view.shape if value is None or self._captured_layout is not None else value.shape
+        return (
+            self._captured_view.shape
+            if value is None or self._captured_layout is not None
+            else value.shape
+        )
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        old = CapturedArray(self._captured_memory, self._captured_layout, self._captured_parent, self._captured_step)
+        old = CapturedArray(
+            self._captured_memory, self._captured_layout, self._captured_parent, self._captured_step
+        )
         new = view_by(old, lambda a: a.reshape(shape))
         if not self.size:  # which shares no memory
             new = array_of(np.empty(old._captured_view.reshape(shape).shape, self.dtype))
             self._captured_memory = new._captured_memory
         elif not is_array(new) or new._captured_memory is not self._captured_memory:
             raise AttributeError("incompatible shape for in-place modification")
-        self._captured_layout, self._captured_parent, self._captured_step, self._captured_version = new._captured_layout, old, new._captured_step, -1
+        (
+            self._captured_layout,
+            self._captured_parent,
+            self._captured_step,
+            self._captured_version,
+        ) = new._captured_layout, old, new._captured_step, -1
 
     @property
     def real(self) -> Any:
@@ -514,7 +534,11 @@ class CapturedArray(Captured):
         """Return a view of another class or dtype."""
         kind = type if type is not None else dtype
         if isinstance(kind, builtin_type) and issubclass(kind, np.ndarray):
-            return HANDLERS[np.ndarray.view](self, kind) if kind is not np.ndarray else self._captured_plain()
+            return (
+                HANDLERS[np.ndarray.view](self, kind)
+                if kind is not np.ndarray
+                else self._captured_plain()
+            )
         if dtype is None or np.dtype(dtype) == self.dtype:
             return view_by(self, lambda a: a[...])
         return CapturedArray(self._captured_memory, self._captured_view.view(dtype))
@@ -818,7 +842,7 @@ def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return func(*_model(args), **_model(kwargs))
-    except Exception:  # noqa: BLE001 (what has no result of data stays as it is)
+    except Exception:
         return None
 
 
@@ -1632,5 +1656,33 @@ def _method(func: Any) -> Callable[..., Any]:
     return method
 
 
-for _name in ["sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum", "cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "nonzero", "ravel", "squeeze", "swapaxes", "diagonal", "argpartition", "choose"]:
+for _name in [
+    "sum",
+    "prod",
+    "mean",
+    "std",
+    "var",
+    "min",
+    "max",
+    "argmin",
+    "argmax",
+    "argsort",
+    "cumsum",
+    "cumprod",
+    "dot",
+    "round",
+    "any",
+    "all",
+    "trace",
+    "take",
+    "repeat",
+    "searchsorted",
+    "nonzero",
+    "ravel",
+    "squeeze",
+    "swapaxes",
+    "diagonal",
+    "argpartition",
+    "choose",
+]:
     setattr(Captured, _name, _method(getattr(np, _name)))

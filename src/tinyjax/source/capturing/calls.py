@@ -44,7 +44,10 @@ from tinyjax.source.capturing.arrays import (
 #: Packages whose Python functions are called as they are.
 _AS_THEY_ARE: Final = {
     *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
-    *(sys.stdlib_module_names - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}),
+    *(
+        sys.stdlib_module_names
+        - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}
+    ),
 }
 #: Functions of NumPy's that call functions of the user's, in Python.
 _CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma", "numpy.lib._polynomial_impl")
@@ -158,7 +161,6 @@ def _without_source(g: FunctionType) -> FunctionType | None:
 
 def _dispatched_if_function(x: Any) -> Any:
     return dispatched(x) if is_captured_function(x) else x
-
 
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -317,7 +319,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         method = getattr(CapturedArray if arr.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
-        if g.__name__ == "__array_ufunc__" and (arr.holds_captured(args) or arr.holds_captured(kwargs)):
+        if g.__name__ == "__array_ufunc__" and (
+            arr.holds_captured(args) or arr.holds_captured(kwargs)
+        ):
             function, method, *operands = args
             operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
             return arr.apply_ufunc(function, method, operands, kwargs)
@@ -413,7 +417,9 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = g(*passed, **options)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        if isinstance(error, TinyjaxError) or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+        if isinstance(error, TinyjaxError) or not (
+            arr.is_traced(list(args)) or arr.is_traced(kwargs)
+        ):
             raise
         raise runs.refusal(_qualified_name(g)) from error
     if isinstance(result, _READ):
@@ -853,11 +859,15 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
                 return follow(result)
             if result.dtype in arr.SINGLE:
                 result = arr.in_dtype_of_numpy(apply, (left, right), result)
-            return in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
+            return (
+                in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
+            )
         if first in _PLAIN and second in _PLAIN:
             if first is np.ndarray and second is list:
                 return apply(x, arr.to_array(y))
-            return apply(arr.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
+            return (
+                apply(arr.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
+            )
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         if is_captured_function(getattr(type(own), "__call__", None)):
@@ -976,15 +986,32 @@ def enter(manager: Any) -> Any:
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}
-for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]:
+for _name in [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+]:
     _apply = getattr(operator, _SYMBOLS.get(_name, _name))
     _dispatch = _binary(_apply, _name, f"r{_name}")
     rewriting.DISPATCHERS[_name] = _dispatch
-    rewriting.DISPATCHERS[f"i{_name}"] = _in_place(
-        getattr(operator, f"i{_name}"), _name, _dispatch
-    )
+    rewriting.DISPATCHERS[f"i{_name}"] = _in_place(getattr(operator, f"i{_name}"), _name, _dispatch)
 for _name, _other in {
-    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
+    "lt": "gt",
+    "le": "ge",
+    "gt": "lt",
+    "ge": "le",
+    "eq": "eq",
+    "ne": "ne",
 }.items():
     rewriting.DISPATCHERS[_name] = _binary(getattr(operator, _name), _name, _other)
 for _name in ("neg", "pos", "invert"):

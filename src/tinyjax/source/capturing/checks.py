@@ -82,7 +82,9 @@ def _data(leaf: Any) -> Any:
 
 
 def _is_float(x: Any) -> bool:
-    return np.asarray(x).dtype.kind == "f" if not isinstance(x, tinyjax.Array) else x.dtype.kind == "f"
+    return (
+        np.asarray(x).dtype.kind == "f" if not isinstance(x, tinyjax.Array) else x.dtype.kind == "f"
+    )
 
 
 def _flat(result: Any) -> HostArray:
@@ -108,7 +110,9 @@ def _compare(
     scale = max(float(np.max(np.abs(expected), initial=0.0)), 1e-12)
     if ours.shape == expected.shape:
         gap = np.abs(ours - expected)
-        if not np.any(gap > tolerance * scale) and np.array_equal(np.isnan(ours), np.isnan(expected)):
+        if not np.any(gap > tolerance * scale) and np.array_equal(
+            np.isnan(ours), np.isnan(expected)
+        ):
             return
     raise CaptureError(
         f"under capture {describe_function(fun)} has the {what} {ours[:4]}, but NumPy's is "

@@ -20,7 +20,6 @@ from tinyjax.source.capturing.arrays import (
     HANDLERS,
     CapturedArray,
     apply_to_traced,
-    array_of,
     follow,
     is_array,
     is_captured,
@@ -49,7 +48,13 @@ def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def as_array(
-    x: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, subok: bool = False, ndmin: int = 0
+    x: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: Any = None,
+    subok: bool = False,
+    ndmin: int = 0,
 ) -> Any:
     """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
     if type(x) is arr.Flat:
@@ -68,7 +73,9 @@ def as_array(
         made = made.astype(dtype, order=order or "K")
     elif copy and made is x:
         made = made.copy(order or "K")
-    if (order == "C" and not made.flags.c_contiguous) or (order == "F" and not made.flags.f_contiguous):
+    if (order == "C" and not made.flags.c_contiguous) or (
+        order == "F" and not made.flags.f_contiguous
+    ):
         made = made.copy(order)
     if copy is False and made is not x:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
@@ -100,14 +107,26 @@ def _array(
 
 @handles(np.asarray)
 def _asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
 ) -> Any:
     return as_array(a, dtype, order, copy=copy)
 
 
 @handles(np.asanyarray)
 def _asanyarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    like: Any = None,
 ) -> Any:
     return as_array(a, dtype, order, copy=copy, subok=True)
 
@@ -133,7 +152,9 @@ def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 @handles(np.arange)
 def _arange(*args: Any, **kwargs: Any) -> Any:
     if not is_traced(list(args)) or kwargs:
-        return follow(np.arange(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))
+        return follow(
+            np.arange(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+        )
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = max(int(np.ceil((stop - start) / step)), 0)
     return start + step * follow(np.arange(float(count)))
@@ -274,12 +295,12 @@ def _diff(a: Any, n: int = 1, *args: Any, **options: Any) -> Any:
 
 
 @handles(np.take)
-def _take(
-    a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
-) -> Any:
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     size = _size(a) if axis is None else _shape(a)[axis]
     indices = _in_bounds(indices, size, mode)
-    result = _applied(np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode})
+    result = _applied(
+        np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode}
+    )
     return result if out is None else arr.put_out(out, result)
 
 
@@ -412,8 +433,10 @@ def _put_along_axis(arr_: Any, indices: Any, values: Any, axis: Any = -1) -> Non
     places = places if is_captured(places) else np.asarray(places)
     axis %= len(shape)
     sizes = [n if i != axis else places.shape[axis] for i, n in enumerate(shape)]
-    key = [np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))])
-           for i, n in enumerate(shape)]
+    key = [
+        np.arange(n).reshape([-1 if i == j else 1 for j in range(len(shape))])
+        for i, n in enumerate(shape)
+    ]
     key[axis] = np.broadcast_to(places, sizes)
     write(arr_, tuple(key), values)
 
@@ -632,9 +655,7 @@ def _array_equiv(a1: Any, a2: Any) -> bool:
 
 
 @handles(np.allclose)
-def _allclose(
-    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
-) -> bool:
+def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> bool:
     close = _applied(np.isclose, (a, b), {"rtol": rtol, "atol": atol, "equal_nan": equal_nan})
     return bool(np.all(close))
 
@@ -770,7 +791,9 @@ def _real_where_it_is(function: Any) -> None:
 
     def handler(a: Any) -> Any:
         result = _applied(function, (a,), {})
-        if _iscomplexobj(a) or not is_traced(tuple(result) if isinstance(result, tuple) else result):
+        if _iscomplexobj(a) or not is_traced(
+            tuple(result) if isinstance(result, tuple) else result
+        ):
             return result
         values = result[0] if isinstance(result, tuple) else result
         traced = values._captured_value
@@ -1011,8 +1034,14 @@ _SAME: Final = (
 for _name in _SAME.split():
     _mathematical(getattr(math, _name), getattr(jnp, _name))
 for _name, _other in {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "pow": "power",
 }.items():
     _mathematical(getattr(math, _name), getattr(jnp, _other))
 
@@ -1028,7 +1057,9 @@ def _special(name: str) -> Callable[..., Any]:
 
 for _name, _other in {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}.items():
     _mathematical(getattr(math, _name), _special(_other))
-_mathematical(math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base))
+_mathematical(
+    math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base)
+)
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -1171,7 +1202,8 @@ def _decided(function: Any) -> None:
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         numbers = [
-            runs.decide(x._captured_value).item() if is_captured(x) and is_traced(x) else plain(x) for x in args
+            runs.decide(x._captured_value).item() if is_captured(x) and is_traced(x) else plain(x)
+            for x in args
         ]
         return function(*numbers, **kwargs)
 
@@ -1227,8 +1259,22 @@ def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> 
 
 
 for _name, _other in {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atanh": "arctanh", "cos": "cos", "cosh": "cosh", "exp": "exp", "log": "log", "log10": "log10",
-    "phase": "angle", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atanh": "arctanh",
+    "cos": "cos",
+    "cosh": "cosh",
+    "exp": "exp",
+    "log": "log",
+    "log10": "log10",
+    "phase": "angle",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
 }.items():
     _complex(getattr(cmath, _name), getattr(jnp, _other))

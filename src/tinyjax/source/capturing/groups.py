@@ -76,5 +76,6 @@ def _run_group(
     except DivergenceError as error:
         outs, sources = in_groups(error, flat, over, chosen, axes, fun)
     return [
-        sh.move_batch_axis(out, axis, 0, len(group)) for out, axis in zip(outs, sources, strict=True)
+        sh.move_batch_axis(out, axis, 0, len(group))
+        for out, axis in zip(outs, sources, strict=True)
     ]

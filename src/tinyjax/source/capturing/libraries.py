@@ -258,5 +258,7 @@ def rule(function: Any, ours: Any) -> None:
 
 def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
     if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
-        return calls.follow(function(*map(arr.plain, args), **{n: arr.plain(x) for n, x in kwargs.items()}))
+        return calls.follow(
+            function(*map(arr.plain, args), **{n: arr.plain(x) for n, x in kwargs.items()})
+        )
     return arr.wrap(ours(*map(arr._valued, args), **{n: arr._valued(x) for n, x in kwargs.items()}))

@@ -75,7 +75,9 @@ class CapturedMasked(CapturedSubclass):
 CLASSES[np.ma.MaskedArray] = CapturedMasked
 
 
-def _masked(data: Any, dtype: Any = None, *args: Any, mask: Any = np.ma.nomask, **options: Any) -> Any:
+def _masked(
+    data: Any, dtype: Any = None, *args: Any, mask: Any = np.ma.nomask, **options: Any
+) -> Any:
     if not arr.is_captured(data) and not arr.is_traced(data):
         return np.ma.array(arr.plain(data), dtype, *args, mask=arr.plain(mask), **options)
     check_mask(mask)

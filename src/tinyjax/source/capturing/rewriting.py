@@ -7,8 +7,8 @@ constants of the code: no name is added to the module.
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import functools
 import linecache
@@ -169,7 +169,9 @@ def _statement_again(module: _Module, index: int) -> list[ast.stmt]:
 
 
 def _same(statements: Sequence[ast.stmt], model: ast.stmt) -> ast.stmt:
-    return next(s for s in statements if (s.lineno, s.col_offset) == (model.lineno, model.col_offset))
+    return next(
+        s for s in statements if (s.lineno, s.col_offset) == (model.lineno, model.col_offset)
+    )
 
 
 def _pair(old: CodeType, new: CodeType) -> None:
