@@ -14,7 +14,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.capturing import (
-    arrays as arr,
+    ndarrays,
     calls,
     checks,
     functions,
@@ -72,14 +72,14 @@ class CapturedFunction(Generic[P, R]):
 def _captured(fun: Any, args: Any, kwargs: Any) -> Any:
     wrapped = tree.map(_as_argument, (args, kwargs))
     result = calls.call(fun, *wrapped[0], **wrapped[1])
-    return tree.map(arr.unwrap, result, is_leaf=arr.is_captured)
+    return tree.map(ndarrays.unwrap, result, is_leaf=ndarrays.is_captured)
 
 
 def _as_argument(x: Any) -> Any:
     """Return an argument as the program sees it: Python's numbers have 64 bits."""
     if isinstance(x, tr.Tracer) and x.weak_type and x.dtype in _WIDE:
-        return arr.number(arr.wrap(x.astype(_WIDE[x.dtype])))
-    return arr.wrap(x)
+        return ndarrays.number(ndarrays.wrap(x.astype(_WIDE[x.dtype])))
+    return ndarrays.wrap(x)
 
 
 #: What Python's numbers are to NumPy, by their default dtypes.

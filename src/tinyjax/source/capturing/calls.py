@@ -29,8 +29,8 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import arrays as arr, memory as mem, rewriting, runs, stores
-from tinyjax.source.capturing.arrays import (
+from tinyjax.source.capturing import ndarrays, memories, rewriting, runs, stores
+from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     Captured,
     CapturedArray,
@@ -57,7 +57,7 @@ _Cached: Final = type(functools.lru_cache(len))
 _PLAIN: Final = {
     *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
     *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
-    *(MethodType, BuiltinFunctionType, arr.CapturedScalar, CapturedFloat, CapturedArray),
+    *(MethodType, BuiltinFunctionType, ndarrays.CapturedScalar, CapturedFloat, CapturedArray),
 }
 #: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
@@ -108,7 +108,7 @@ def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
             result = function(*args)
             return follow(result) if type(result) is np.ndarray else result
         return call(function, *args, **kwargs)
-    if kind is CapturedArray or kind is arr.CapturedScalar:
+    if kind is CapturedArray or kind is ndarrays.CapturedScalar:
         return getattr(owner, name)(*args, **kwargs)
     return call(attribute(owner, name), *args, **kwargs)
 
@@ -132,10 +132,10 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         if module.startswith("tinyjax.source.capturing"):
             return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
-    if package == "numpy" and (arr.holds_captured(args) or arr.holds_captured(kwargs)):
-        if g in arr.VIEWS:
-            return arr.apply_function(g, args, kwargs)
-        if not (arr.is_traced(args) or arr.is_traced(kwargs)):
+    if package == "numpy" and (ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)):
+        if g in ndarrays.VIEWS:
+            return ndarrays.apply_function(g, args, kwargs)
+        if not (ndarrays.is_traced(args) or ndarrays.is_traced(kwargs)):
             return native(g, args, kwargs)
     elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
@@ -165,8 +165,8 @@ def _dispatched_if_function(x: Any) -> Any:
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function of tinyjax's, which takes and gives traced values."""
-    options = {name: arr._valued(x) for name, x in kwargs.items()}
-    return arr.wrap(g(*[arr._valued(x) for x in args], **options))
+    options = {name: ndarrays._valued(x) for name, x in kwargs.items()}
+    return ndarrays.wrap(g(*[ndarrays._valued(x) for x in args], **options))
 
 
 def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
@@ -182,9 +182,9 @@ def _concerns(values: tuple[Any, ...]) -> bool:
     for x in values:
         if type(x) in (int, float, str, bool, np.ndarray, np.float64):
             continue
-        if arr.holds_captured(x) or callable(x) or isinstance(x, ModuleType):
+        if ndarrays.holds_captured(x) or callable(x) or isinstance(x, ModuleType):
             return True
-        if arr.holds_captured(getattr(x, "__dict__", None)):
+        if ndarrays.holds_captured(getattr(x, "__dict__", None)):
             return True
         if type(x) in (list, tuple) and any(callable(item) for item in x):
             return True
@@ -214,7 +214,7 @@ def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 _running: Final[list[Any]] = []
 
 
-arr.from_source.append(from_source)
+ndarrays.from_source.append(from_source)
 
 
 def _with_arrays(args: Any) -> Any:
@@ -228,7 +228,7 @@ def _with_arrays(args: Any) -> Any:
 
 def _makes_arrays(x: Any) -> bool:
     """Return whether an object becomes an array by a method of the user's."""
-    return is_captured_function(getattr(type(x), "__array__", None)) and not arr.is_foreign(x)
+    return is_captured_function(getattr(type(x), "__array__", None)) and not ndarrays.is_foreign(x)
 
 
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
@@ -237,9 +237,9 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             if type(x) not in _OPERANDS:
                 break
         else:
-            return arr.wrap_ufunc(g, args)
+            return ndarrays.wrap_ufunc(g, args)
     args = _with_arrays(args)
-    if not (arr.holds_captured(args) or arr.holds_captured(kwargs)):
+    if not (ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)):
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
         kwargs = {**kwargs, "out": args[g.nin :]}
@@ -250,7 +250,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             result = call(protocol, x, g, "__call__", *args, **kwargs)
             if result is not NotImplemented:
                 return result
-    result = arr.apply_ufunc(g, "__call__", args, kwargs)
+    result = ndarrays.apply_ufunc(g, "__call__", args, kwargs)
     return g(*args, **kwargs) if result is NotImplemented else result
 
 
@@ -258,7 +258,7 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
     for x in args:
         protocol = getattr(type(x), "__array_function__", None)
         if type(protocol) is FunctionType and not isinstance(x, (np.ndarray, Array)):
-            if not arr.is_captured(x) and arr.is_foreign(x):
+            if not ndarrays.is_captured(x) and ndarrays.is_foreign(x):
                 return call(protocol, x, g, (type(x),), args, kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
@@ -267,8 +267,8 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     args = _with_arrays(args)
-    if arr.holds_captured(args) or arr.holds_captured(kwargs):
-        return arr.apply_function(g, args, kwargs)
+    if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+        return ndarrays.apply_function(g, args, kwargs)
     return follow(g(*args, **kwargs))
 
 
@@ -276,13 +276,13 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
     if kind is _Cached:
-        if arr.holds_captured(args) or arr.holds_captured(kwargs):
+        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
             return call(g.__wrapped__, *args, **kwargs)
         return g(*args, **kwargs)
     if kind in _BUILTIN:
         return call_builtin(g, args, kwargs)
     if kind.__module__.startswith("numba") and hasattr(g, "py_func"):
-        if arr.holds_captured(args) or arr.holds_captured(kwargs):
+        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
             return call(g.py_func, *args, **kwargs)
         return native(g, args, kwargs)
     if issubclass(kind, np.vectorize):
@@ -315,33 +315,33 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
-    if type(g) in _UNBOUND and g.__objclass__ is np.ndarray and args and arr.is_captured(args[0]):
-        method = getattr(CapturedArray if arr.is_array(args[0]) else type(args[0]), g.__name__)
+    if type(g) in _UNBOUND and g.__objclass__ is np.ndarray and args and ndarrays.is_captured(args[0]):
+        method = getattr(CapturedArray if ndarrays.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
         if g.__name__ == "__array_ufunc__" and (
-            arr.holds_captured(args) or arr.holds_captured(kwargs)
+            ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)
         ):
             function, method, *operands = args
             operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
-            return arr.apply_ufunc(function, method, operands, kwargs)
-        ufunc = arr.OPERATORS.get(g.__name__)
-        if ufunc is not None and arr.holds_captured(args):
+            return ndarrays.apply_ufunc(function, method, operands, kwargs)
+        ufunc = ndarrays.OPERATORS.get(g.__name__)
+        if ufunc is not None and ndarrays.holds_captured(args):
             operands = (*args, owner) if g.__name__.startswith("__r") else (owner, *args)
             return _call_ufunc(ufunc, operands, {})
-        if arr.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
-            return arr.apply_function(func, (owner, *args), kwargs)
+        if ndarrays.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
+            return ndarrays.apply_function(func, (owner, *args), kwargs)
         return follow(g(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))
     if type(owner) is np.ufunc:
-        if arr.holds_captured(args) or arr.holds_captured(kwargs):
-            return arr.apply_ufunc(owner, g.__name__, args, kwargs)
+        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+            return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
         return follow(g(*args, **kwargs))
     if type(owner) is dict:
         runs.check_no_text(*args)
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
-        if arr.holds_captured(args):
+        if ndarrays.holds_captured(args):
             stores.note(owner)
         return g(*[captured_function(x) for x in args], **kwargs)
     if g in _HIGHER:
@@ -349,13 +349,13 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     module = getattr(g, "__module__", None) or ""
     if module in _OF_PYTHON:
         return g(*[captured_function(x) for x in args], **kwargs)
-    if module.startswith("numpy") and (arr.is_traced(args) or arr.is_traced(kwargs)):
-        return arr.apply_function(g, args, kwargs)
+    if module.startswith("numpy") and (ndarrays.is_traced(args) or ndarrays.is_traced(kwargs)):
+        return ndarrays.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
 
 
 def _call_higher(g: Any, args: Any, kwargs: Any) -> Any:
-    made = [dispatched(x) if callable(x) and not arr.is_captured(x) else x for x in args]
+    made = [dispatched(x) if callable(x) and not ndarrays.is_captured(x) else x for x in args]
     if kwargs.get("key") is not None:
         kwargs = {**kwargs, "key": dispatched(kwargs["key"])}
     return g(*made, **kwargs)
@@ -389,11 +389,11 @@ class FunctionOfTraced:
         self.fun = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        wrapped = {name: arr.wrap(value) for name, value in kwargs.items()}
-        return arr.unwrap(call(self.fun, *[arr.wrap(value) for value in args], **wrapped))
+        wrapped = {name: ndarrays.wrap(value) for name, value in kwargs.items()}
+        return ndarrays.unwrap(call(self.fun, *[ndarrays.wrap(value) for value in args], **wrapped))
 
 
-arr.functions.append(FunctionOfTraced)
+ndarrays.functions.append(FunctionOfTraced)
 
 
 def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -402,7 +402,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     Raises:
         CaptureError: an argument is traced, and the code needs data.
     """
-    if counterparts and (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+    if counterparts and (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -418,7 +418,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = g(*passed, **options)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not (
-            arr.is_traced(list(args)) or arr.is_traced(kwargs)
+            ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)
         ):
             raise
         raise runs.refusal(_qualified_name(g)) from error
@@ -428,7 +428,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if result is view and type(x) is CapturedArray:
             return x
     for memory, view in held:
-        if mem.is_view_of(result, view) and result.dtype == view.dtype:
+        if memories.is_view_of(result, view) and result.dtype == view.dtype:
             return CapturedArray(memory, result)
     for (memory, _), before, after in zip(held, counts, _references(held), strict=True):
         if after > before:
@@ -441,7 +441,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return follow(result)
 
 
-def _references(held: Sequence[tuple[mem.Memory, Any]]) -> list[int]:
+def _references(held: Sequence[tuple[memories.Memory, Any]]) -> list[int]:
     """Return how many references there are to each array."""
     return [sys.getrefcount(view) for _, view in held]
 
@@ -527,10 +527,10 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
     if package in ("numpy", "pandas", "scipy") or issubclass(cls, np.ndarray):
         return native(cls, args, kwargs)
     if cls in (bytes, bytearray, memoryview):
-        if arr.is_traced(list(args)):
+        if ndarrays.is_traced(list(args)):
             raise runs.refusal(cls.__name__)
         return native(cls, args, kwargs)
-    if package in _OF_NUMBERS and arr.is_traced(list(args)):
+    if package in _OF_NUMBERS and ndarrays.is_traced(list(args)):
         raise runs.refusal(_qualified_name(cls))
     return cls(*[captured_function(x) for x in args], **kwargs)
 
@@ -552,17 +552,17 @@ def reaches_captured(x: Any) -> bool:
     """Return whether a value under capture is held by a container, or by what a function has."""
     kind = type(x)
     if kind is functools.partial:
-        return reaches_captured(x.func) or arr.holds_captured((x.args, x.keywords))
+        return reaches_captured(x.func) or ndarrays.holds_captured((x.args, x.keywords))
     if kind is MethodType:
         held = getattr(x.__self__, "__dict__", None)
-        return arr.holds_captured((x.__self__, held)) or reaches_captured(x.__func__)
+        return ndarrays.holds_captured((x.__self__, held)) or reaches_captured(x.__func__)
     if kind is FunctionType:
         defaults = (x.__defaults__, x.__kwdefaults__)
-        return arr.holds_captured((_cells(x), defaults)) or any(
-            type(cell) is FunctionType and cell is not x and arr.holds_captured(_cells(cell))
+        return ndarrays.holds_captured((_cells(x), defaults)) or any(
+            type(cell) is FunctionType and cell is not x and ndarrays.holds_captured(_cells(cell))
             for cell in _cells(x)
         )
-    return arr.holds_captured(x)
+    return ndarrays.holds_captured(x)
 
 
 def _cells(fun: FunctionType) -> tuple[Any, ...]:
@@ -707,7 +707,7 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Set an attribute, by the rewritten form of its property."""
     kind = type(owner)
     if kind is np.ndarray and name in ("flat", "real", "imag"):
-        arr.write(getattr(owner, name), ..., value)
+        ndarrays.write(getattr(owner, name), ..., value)
         return
     method = kind.__setattr__
     if is_captured_function(method):
@@ -721,7 +721,7 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     if found is not None and is_captured_function(setter):
         call(setter, found[1], owner, value)
         return
-    if arr.holds_captured(value):
+    if ndarrays.holds_captured(value):
         stores.note(owner)
     setattr(owner, name, value)
 
@@ -730,21 +730,21 @@ def item(owner: Any, key: Any) -> Any:
     """Return an item."""
     kind = type(owner)
     if kind is np.ndarray:
-        if arr.holds_captured(key) or type(key) in (tuple, slice):
-            key = arr.key_of(key)
-            if arr.is_traced(key):
-                return arr.wrap(arr._whole(owner)[arr.unwrap(key)])
+        if ndarrays.holds_captured(key) or type(key) in (tuple, slice):
+            key = ndarrays.key_of(key)
+            if ndarrays.is_traced(key):
+                return ndarrays.wrap(ndarrays._whole(owner)[ndarrays.unwrap(key)])
         return owner[key]
-    if kind is arr.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
+    if kind is ndarrays.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
         return owner._captured_value[key]  # which raises: a number has no elements
     if kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
             return owner[key]
-        return owner[arr.key_of(key)] if kind is list or kind is tuple else owner[key]
+        return owner[ndarrays.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
     if type(method) is FunctionType:
-        if is_captured_function(method) or arr.holds_captured(key):
+        if is_captured_function(method) or ndarrays.holds_captured(key):
             return call(method, owner, key)
     missing = getattr(kind, "__missing__", None)
     if is_captured_function(missing) and issubclass(kind, dict) and key not in owner:
@@ -756,11 +756,11 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     """Set an item."""
     kind = type(owner)
     if kind is np.ndarray:
-        arr.write(owner, key, value)
+        ndarrays.write(owner, key, value)
     elif kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
-        if arr.holds_captured(value):
+        if ndarrays.holds_captured(value):
             stores.note(owner)
         owner[key] = value
     else:
@@ -826,7 +826,7 @@ def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[.
 
 
 #: Classes of operands that are what they hold.
-_CAPTURED: Final = {CapturedArray, CapturedFloat, arr.CapturedScalar}
+_CAPTURED: Final = {CapturedArray, CapturedFloat, ndarrays.CapturedScalar}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
 #: Numbers of Python's, whose operators give such numbers.
 _NUMBERS: Final = {CapturedFloat, float, int, complex, bool}
@@ -845,28 +845,28 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return apply(x, y)
         if first in _NUMBERS and second in _NUMBERS:
             if is_power:
-                return arr.power(x, y)
-            if divides and arr.is_zero(y):
+                return ndarrays.power(x, y)
+            if divides and ndarrays.is_zero(y):
                 raise ZeroDivisionError("float division by zero")
             left = x._captured_value if first is CapturedFloat else x
             right = y._captured_value if second is CapturedFloat else y
-            return arr.number(wrap(apply(left, right)))
+            return ndarrays.number(wrap(apply(left, right)))
         if first in _OPERANDS and second in _OPERANDS and not (is_power and second is not int):
             left = x._captured_value if first in _CAPTURED else x
             right = y._captured_value if second in _CAPTURED else y
             result = apply(left, right)
             if type(result) is np.ndarray:
                 return follow(result)
-            if result.dtype in arr.SINGLE:
-                result = arr.in_dtype_of_numpy(apply, (left, right), result)
+            if result.dtype in ndarrays.SINGLE:
+                result = ndarrays.in_dtype_of_numpy(apply, (left, right), result)
             return (
                 in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
             )
         if first in _PLAIN and second in _PLAIN:
             if first is np.ndarray and second is list:
-                return apply(x, arr.to_array(y))
+                return apply(x, ndarrays.to_array(y))
             return (
-                apply(arr.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
+                apply(ndarrays.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
             )
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
@@ -893,7 +893,7 @@ def _takes(kind: type, other: Any) -> bool:
     """Return whether operators of a class may take an object of another class."""
     if kind in (int, float, complex, bool, str):
         return False
-    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and arr.is_foreign(other))
+    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ndarrays.is_foreign(other))
 
 
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:

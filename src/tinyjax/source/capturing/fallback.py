@@ -30,7 +30,7 @@ from tinyjax.source.adjoint.cotangents import (
     one_like,
     with_fields,
 )
-from tinyjax.source.capturing import arrays as arr, calls, rewriting
+from tinyjax.source.capturing import ndarrays, calls, rewriting
 from tinyjax.source.capturing.api import capture
 from tinyjax.source.ir import find
 
@@ -77,7 +77,7 @@ def pull(
         result = calls.call(fun, *given, **options)
         if is_scalar:
             one_like(result[0] if has_aux else result)
-        kinds[:] = [tree.map(_class_of, result, is_leaf=arr.is_captured)]
+        kinds[:] = [tree.map(_class_of, result, is_leaf=ndarrays.is_captured)]
         return result
 
     frames.imitate(program, fun)
@@ -125,7 +125,7 @@ def _filled(x: Any, values: Iterator[Any]) -> Any:
     """Return a copy of an argument with values under capture in place of its leaves."""
     if is_differentiable(x):
         value = next(values)
-        return arr.number(value) if type(x) in (float, complex) else value
+        return ndarrays.number(value) if type(x) in (float, complex) else value
     if isinstance(x, (tuple, list)):
         return like_sequence([_filled(item, values) for item in x], x)
     if isinstance(x, dict):
@@ -152,12 +152,12 @@ def _cotangent(x: Any, parts: Iterator[Any]) -> Any:
 def _copied(x: Any) -> Any:
     """Return an argument that the program may change: arrays and containers are copies."""
     if type(x) is np.ndarray:
-        return arr.follow(x.copy("K"))
+        return ndarrays.follow(x.copy("K"))
     if isinstance(x, (tuple, list)):
         return like_sequence([_copied(item) for item in x], x)
     if isinstance(x, dict):
         return _dict_like({name: _copied(item) for name, item in x.items()}, x)
-    return arr.wrap(x)
+    return ndarrays.wrap(x)
 
 
 def _dict_like(items: dict[Any, Any], x: dict[Any, Any]) -> dict[Any, Any]:

@@ -15,8 +15,8 @@ import numpy as np
 import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capturing import arrays as arr, memory as mem, overwriting, rewriting, runs
-from tinyjax.source.capturing.arrays import (
+from tinyjax.source.capturing import ndarrays, memories, overwriting, rewriting, runs
+from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     CapturedArray,
     apply_to_traced,
@@ -57,11 +57,11 @@ def as_array(
     ndmin: int = 0,
 ) -> Any:
     """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
-    if type(x) is arr.Flat:
+    if type(x) is ndarrays.Flat:
         flat: Any = np.ravel(x.array)  # type: ignore[call-overload]
-        x = flat if flat._captured_memory is x.array._captured_memory else arr.read_only(flat)
+        x = flat if flat._captured_memory is x.array._captured_memory else ndarrays.read_only(flat)
     protocol = getattr(type(x), "__array__", None)
-    if not is_captured(x) and type(protocol) is type(as_array) and arr.is_foreign(x) is False:
+    if not is_captured(x) and type(protocol) is type(as_array) and ndarrays.is_foreign(x) is False:
         x = call(protocol, x)
     if is_array(x) and type(x) is not CapturedArray and not subok:
         x = x._captured_plain()
@@ -162,7 +162,7 @@ def _arange(*args: Any, **kwargs: Any) -> Any:
 
 @handles(np.require)
 def _require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    if not arr.holds_captured(a):
+    if not ndarrays.holds_captured(a):
         return follow(np.require(a, dtype, requirements))
     names = [name.upper() for name in requirements or ()]
     orders = [name[0] for name in names if name[0] in "CF"]
@@ -180,7 +180,7 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 def _like(function: Any) -> None:
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
         fill = args[0] if args else kwargs.get("fill_value")
-        a = to_array(a) if arr.holds_captured(a) else a
+        a = to_array(a) if ndarrays.holds_captured(a) else a
         model = a._captured_view if is_array(a) else a
         if function is np.full_like and is_traced(fill):
             rest = {name: x for name, x in kwargs.items() if name != "fill_value"}
@@ -202,7 +202,7 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
     if not is_traced(fill_value):
         return follow(np.full(plain(shape), plain(fill_value), dtype, order, **options))
     value = to_array(fill_value)
-    made = follow(np.empty(arr.key_of(shape), dtype or value.dtype, order))
+    made = follow(np.empty(ndarrays.key_of(shape), dtype or value.dtype, order))
     write(made, ..., fill_value)
     return made
 
@@ -265,7 +265,7 @@ def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 def _einsum(*operands: Any, **options: Any) -> Any:
     if len(operands) == 2 and is_array(operands[1]) and not options:
         view = operands[1]._captured_view
-        if mem.is_view_of(np.einsum(operands[0], view), view):
+        if memories.is_view_of(np.einsum(operands[0], view), view):
             return view_by(operands[1], lambda a: np.einsum(operands[0], a))
     return _applied(np.einsum, operands, options)
 
@@ -301,7 +301,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     result = _applied(
         np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode}
     )
-    return result if out is None else arr.put_out(out, result)
+    return result if out is None else ndarrays.put_out(out, result)
 
 
 def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
@@ -310,7 +310,7 @@ def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
     Raises:
         IndexError: one of them is out of bounds.
     """
-    key = arr.key_of(indices)
+    key = ndarrays.key_of(indices)
     if mode != "raise" or is_captured(key) or not size:
         return indices
     numbers = np.asarray(key)
@@ -333,7 +333,7 @@ def _diag(v: Any, k: int = 0) -> Any:
     array = as_array(v, subok=True)
     if array.ndim != 2:
         return _applied(np.diag, (array, k), {})
-    return arr.apply_function(np.diagonal, (array, k), {})
+    return ndarrays.apply_function(np.diagonal, (array, k), {})
 
 
 @handles(np.real)
@@ -375,13 +375,13 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     if where is True:
         write(dst, ..., src)
         return
-    mask = np.broadcast_to(arr.key_of(where), np.shape(dst))
-    source = arr.apply_function(np.broadcast_to, (to_array(src), np.shape(dst)), {})
+    mask = np.broadcast_to(ndarrays.key_of(where), np.shape(dst))
+    source = ndarrays.apply_function(np.broadcast_to, (to_array(src), np.shape(dst)), {})
     write(dst, mask, source[mask])
 
 
 def _mask(mask: Any, array: Any) -> Any:
-    return np.asarray(arr.key_of(mask)).astype(bool).reshape(np.shape(array))
+    return np.asarray(ndarrays.key_of(mask)).astype(bool).reshape(np.shape(array))
 
 
 @handles(np.place)
@@ -389,7 +389,7 @@ def _place(arr_: Any, mask: Any, vals: Any) -> None:
     where = _mask(mask, arr_)
     count = int(where.sum())
     if count:
-        values = arr.apply_function(np.ravel, (to_array(vals),), {})
+        values = ndarrays.apply_function(np.ravel, (to_array(vals),), {})
         if not len(values):
             raise ValueError("Cannot insert from an empty array!")
         write(arr_, where, values[np.arange(count) % len(values)])
@@ -404,13 +404,13 @@ def _putmask(a: Any, mask: Any, values: Any) -> None:
         return
     if repeated.shape != where.shape:
         numbers = np.arange(where.size).reshape(where.shape) % repeated.size
-        repeated = arr.apply_function(np.ravel, (repeated,), {})[numbers]
+        repeated = ndarrays.apply_function(np.ravel, (repeated,), {})[numbers]
     write(a, where, repeated[where])
 
 
 @handles(np.put)
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    numbers, size = np.ravel(np.asarray(arr.key_of(ind))), np.size(plain(a))
+    numbers, size = np.ravel(np.asarray(ndarrays.key_of(ind))), np.size(plain(a))
     if is_array(a) and not a.flags.writeable:
         raise ValueError("put: output array is read-only")
     if numbers.size and not size:
@@ -418,10 +418,10 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if mode == "raise" and len(numbers) and not (-size <= numbers.min() <= numbers.max() < size):
         raise IndexError(f"index {numbers} is out of bounds for axis 0 with size {size}")
     numbers = np.clip(numbers, 0, size - 1) if mode == "clip" else numbers % max(size, 1)
-    values = arr.apply_function(np.ravel, (to_array(v),), {})
+    values = ndarrays.apply_function(np.ravel, (to_array(v),), {})
     if len(numbers) and len(values):
         chosen = values[np.arange(len(numbers)) % len(values)]
-        arr.write_flat(a, numbers, chosen)
+        ndarrays.write_flat(a, numbers, chosen)
 
 
 @handles(np.put_along_axis)
@@ -429,7 +429,7 @@ def _put_along_axis(arr_: Any, indices: Any, values: Any, axis: Any = -1) -> Non
     if axis is None:
         _put(arr_, indices, values)
         return
-    places, shape = arr.key_of(indices), np.shape(arr_)
+    places, shape = ndarrays.key_of(indices), np.shape(arr_)
     places = places if is_captured(places) else np.asarray(places)
     axis %= len(shape)
     sizes = [n if i != axis else places.shape[axis] for i, n in enumerate(shape)]
@@ -450,7 +450,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         step = 1 + int(np.cumprod(shape[:-1]).sum()) if len(shape) != 2 else shape[1] + 1
         end = shape[1] * shape[1] if len(shape) == 2 else math.prod(shape)
         numbers = np.arange(0, min(end, math.prod(shape)), step)
-    values = arr.apply_function(np.ravel, (to_array(val),), {})
+    values = ndarrays.apply_function(np.ravel, (to_array(val),), {})
     write(a, np.unravel_index(numbers, shape), values[np.arange(len(numbers)) % len(values)])
 
 
@@ -490,7 +490,7 @@ for _function in (
 
 @handles(np.shape)
 def _shape(a: Any) -> Any:
-    return to_array(a).shape if arr.holds_captured(a) else np.shape(a)
+    return to_array(a).shape if ndarrays.holds_captured(a) else np.shape(a)
 
 
 @handles(np.ndim)
@@ -609,7 +609,7 @@ def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 def _ndenumerate(a: Any) -> Any:
     if not is_captured(a):
         return np.ndenumerate(a)
-    return zip(np.ndindex(*a.shape), arr.Flat(a), strict=True)
+    return zip(np.ndindex(*a.shape), ndarrays.Flat(a), strict=True)
 
 
 @handles(np.nditer)
@@ -622,7 +622,7 @@ def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
     return _Reading(op)
 
 
-class _Reading(arr.Flat):
+class _Reading(ndarrays.Flat):
     """An iterator of ``np.nditer`` that is only iterated over."""
 
     __slots__ = ()
@@ -665,7 +665,7 @@ def _allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: boo
 
 def _by_data(function: Any) -> None:
     def handler(a: Any) -> Any:
-        value = to_array(a) if arr.holds_captured(a) else a
+        value = to_array(a) if ndarrays.holds_captured(a) else a
         return function(runs.decide(value._captured_value) if is_captured(value) else value)
 
     HANDLERS[function] = handler
@@ -684,13 +684,13 @@ def _where(condition: Any, *choices: Any) -> Any:
 
 @handles(np.compress)
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    mask = arr.key_of(condition)
+    mask = ndarrays.key_of(condition)
     return _applied(np.compress, (np.asarray(mask), a), {"axis": axis, "out": out})
 
 
 @handles(np.extract)
 def _extract(condition: Any, arr_: Any) -> Any:
-    return np.ravel(as_array(arr_))[np.ravel(np.asarray(arr.key_of(condition))).astype(bool)]
+    return np.ravel(as_array(arr_))[np.ravel(np.asarray(ndarrays.key_of(condition))).astype(bool)]
 
 
 # Functions that raise where the data says
@@ -863,7 +863,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) 
     array = as_array(x)
     if np.ndim(condlist) <= array.ndim and not isinstance(condlist, (list, tuple)):
         condlist = [condlist]
-    masks = [np.asarray(arr.key_of(mask)).reshape(array.shape) for mask in condlist]
+    masks = [np.asarray(ndarrays.key_of(mask)).reshape(array.shape) for mask in condlist]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
     made = call(np.zeros_like, array)
@@ -930,22 +930,22 @@ for _function in (np.array2string, np.array_repr, np.array_str):
 def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
         if kind is complex and len(args) == 2 and is_traced(args):
-            parts = [arr.unwrap(to_array(part)).reshape(()) for part in args]
-            return arr.number(wrap(arr.cast_to(parts[0] + 1j * parts[1], dtype)))
+            parts = [ndarrays.unwrap(to_array(part)).reshape(()) for part in args]
+            return ndarrays.number(wrap(ndarrays.cast_to(parts[0] + 1j * parts[1], dtype)))
         if not args or not is_traced(args[0]):
             run = runs.current.get()
             if args and type(args[0]) is str and run is not None and run.texts:
                 raise runs.refusal("a number read from text")
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]
-        if arr.is_captured(x):
-            if type(x) is arr.CapturedFloat and x.dtype.kind == "c" and kind is float:
+        if ndarrays.is_captured(x):
+            if type(x) is ndarrays.CapturedFloat and x.dtype.kind == "c" and kind is float:
                 raise TypeError("float() argument must be a real number, not 'complex'")
-            cast = arr.cast_to(x._captured_value, dtype)
+            cast = ndarrays.cast_to(x._captured_value, dtype)
             if kind in (float, complex):
                 if x.size != 1:
                     raise TypeError("only length-1 arrays can be converted to Python scalars")
-                return arr.number(wrap(cast.reshape(())))
+                return ndarrays.number(wrap(cast.reshape(())))
             return wrap(cast) if x.ndim == 0 else x.astype(dtype, copy=False)
         return as_array(x, dtype)
 
@@ -984,7 +984,7 @@ def _scalar(x: Any) -> Any:
     if not is_captured(x):
         return float(x) if isinstance(x, (int, np.generic, np.ndarray)) else x
     value = x._captured_value
-    return arr.cast_to(value.reshape(()), np.float64) if isinstance(value, Array) else float(value)
+    return ndarrays.cast_to(value.reshape(()), np.float64) if isinstance(value, Array) else float(value)
 
 
 def _data(x: Any) -> Any:
@@ -1011,7 +1011,7 @@ def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -
         value = ours(*values, **kwargs)
         if all(x is not None for x in known) and runs.is_staged(value):
             runs.decide(jnp.isfinite(value))  # it raises elsewhere
-        return arr.number(wrap(value))
+        return ndarrays.number(wrap(value))
 
     HANDLERS[function] = handler
 
@@ -1093,7 +1093,7 @@ def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
         if all(x is not None for x in (*known, _data(start))):
             _check_domain(function, known, {"start": _data(start)} if options else {}, made)
         values = [[jnp.asarray(_scalar(y)) for y in x] for x in made]
-        return arr.number(wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()})))
+        return ndarrays.number(wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()})))
 
     HANDLERS[function] = handler
 
@@ -1141,7 +1141,7 @@ def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
         numbers = list(iterate(data))
         if not is_traced(numbers) or args or kwargs:
             return function(plain(numbers), *args, **kwargs)
-        return arr.number(ours(to_array(numbers)))
+        return ndarrays.number(ours(to_array(numbers)))
 
     HANDLERS[function] = handler
 
@@ -1170,9 +1170,9 @@ def _complex(function: Any, ours: Callable[..., Any]) -> None:
         known = [_data(x) for x in args]
         if all(x is not None for x in known):
             _check_domain(function, known, {}, args)
-        values = [jnp.asarray(arr.unwrap(x)).astype(np.complex128).reshape(()) for x in args]
+        values = [jnp.asarray(ndarrays.unwrap(x)).astype(np.complex128).reshape(()) for x in args]
         result = ours(values[0]) / jnp.log(values[1]) if len(args) == 2 else ours(values[0])
-        return arr.number(wrap(result))
+        return ndarrays.number(wrap(result))
 
     HANDLERS[function] = handler
 
@@ -1194,7 +1194,7 @@ def _modf(x: Any) -> Any:
     value = call(float, x)._captured_value
     whole = jnp.trunc(value)
     rest = jnp.where(jnp.isinf(value), jnp.copysign(0.0, value), value - whole)
-    return arr.number(wrap(rest)), arr.number(wrap(whole))
+    return ndarrays.number(wrap(rest)), ndarrays.number(wrap(whole))
 
 
 def _decided(function: Any) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.dtypes import HostArray
-from tinyjax.source.capturing import arrays as arr, runs
-from tinyjax.source.capturing.arrays import HANDLERS, is_array, is_traced, plain, write
+from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.ndarrays import HANDLERS, is_array, is_traced, plain, write
 
 _Generator = np.random.Generator | np.random.RandomState
 _CLASSES: Final = (np.random.Generator, np.random.RandomState)
@@ -42,8 +42,8 @@ def _shuffle(method: Any, owner: _Generator, x: Any, axis: int = 0) -> None:
 def _permutation(method: Any, owner: _Generator, x: Any, axis: int = 0) -> Any:
     options = {"axis": axis} if axis else {}
     if not is_traced(x):
-        return arr.follow(method(owner, plain(x), **options))
-    array = arr.to_array(x)
+        return ndarrays.follow(method(owner, plain(x), **options))
+    array = ndarrays.to_array(x)
     if not array.ndim:
         size = int(runs.decide(array._captured_value, "a permutation"))
         return method(owner, size)
@@ -54,10 +54,10 @@ def _permutation(method: Any, owner: _Generator, x: Any, axis: int = 0) -> Any:
 def _permuted(
     method: Any, owner: _Generator, x: Any, *, axis: int | None = None, out: Any = None
 ) -> Any:
-    array = arr.to_array(x)
+    array = ndarrays.to_array(x)
     numbers = np.arange(array.size).reshape(array.shape)
     result = np.reshape(np.ravel(array)[np.ravel(method(owner, numbers, axis=axis))], array.shape)
-    return result if out is None else arr.put_out(out, result)
+    return result if out is None else ndarrays.put_out(out, result)
 
 
 def _choice(
@@ -71,11 +71,11 @@ def _choice(
     **options: Any,
 ) -> Any:
     if is_traced(p):
-        p = runs.decide(arr.to_array(p)._captured_value, "the probabilities of a choice")
+        p = runs.decide(ndarrays.to_array(p)._captured_value, "the probabilities of a choice")
     if not is_traced(a):
         options = {**options, **({"axis": axis} if axis else {})}
-        return arr.follow(method(owner, plain(a), size, replace, plain(p), **options))
-    array = arr.to_array(a)
+        return ndarrays.follow(method(owner, plain(a), size, replace, plain(p), **options))
+    array = ndarrays.to_array(a)
     if not array.ndim:
         count = int(runs.decide(array._captured_value, "a choice"))
         return method(owner, count, size, replace, plain(p), **options)

@@ -14,7 +14,7 @@ import numpy as np
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import arrays as arr, calls, overwriting, runs
+from tinyjax.source.capturing import ndarrays, calls, overwriting, runs
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
@@ -33,7 +33,7 @@ def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) 
     """
     if args or any(x is not None for n, x in kwargs.items() if n in ("e", "s")):
         return NotImplemented
-    matrices = [jnp.asarray(arr.unwrap(arr.to_array(x))) for x in (a, b, q, r)]
+    matrices = [jnp.asarray(ndarrays.unwrap(ndarrays.to_array(x))) for x in (a, b, q, r)]
     shape = tinyjax.ShapeDtypeStruct(matrices[0].shape, matrices[0].dtype)
     x = tinyjax.pure_callback(
         lambda *data: g(*map(np.asarray, data)),
@@ -42,7 +42,7 @@ def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) 
         vmap_method="sequential",
     )
     step = _NEWTON_STEPS[g.__name__]
-    return arr.wrap(step(step(x, *matrices), *matrices))
+    return ndarrays.wrap(step(step(x, *matrices), *matrices))
 
 
 def _continuous_step(x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
@@ -120,7 +120,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         The result; NotImplemented where there is no counterpart, nothing is traced, or the values
         differ.
     """
-    if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+    if not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
         if not any(map(_closes_over_captured, (*args, *kwargs.values()))):
             return NotImplemented
     own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
@@ -132,8 +132,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
         args = (args[0], np.atleast_1d(args[1]), *args[2:])
     args, kwargs = _without_neutral(g, args, kwargs)
-    passed = [arr._valued(x) for x in args]
-    options = {name: arr._valued(x) for name, x in kwargs.items()}
+    passed = [ndarrays._valued(x) for x in args]
+    options = {name: ndarrays._valued(x) for name, x in kwargs.items()}
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
@@ -152,7 +152,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return NotImplemented
         _verified.add(key)
     overwriting.undefine(overwriting.overwritten(g, args, kwargs))
-    return arr.wrap(result)
+    return ndarrays.wrap(result)
 
 
 #: Options that change no value where the counterpart has one.
@@ -175,7 +175,7 @@ def _closes_over_captured(x: Any) -> bool:
 
 
 def _kind(x: Any) -> Any:
-    return (type(x).__name__, np.ndim(x) if arr.is_captured(x) else None)
+    return (type(x).__name__, np.ndim(x) if ndarrays.is_captured(x) else None)
 
 
 def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:
@@ -211,8 +211,8 @@ def _example(x: Any) -> Any:
     if type(x) in (list, tuple):
         items = [_example(item) for item in x]
         return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(x)(items)
-    value = arr.unwrap(x)
-    if isinstance(value, arr.Array):
+    value = ndarrays.unwrap(x)
+    if isinstance(value, ndarrays.Array):
         known = runs.example(value)
         return _UNKNOWN if known is None else np.array(known)[()]  # which the function may change
     return value
@@ -251,14 +251,14 @@ def rule(function: Any, ours: Any) -> None:
         >>> source.rule(_operator.length_hint, lambda x: 0)
     """
     if isinstance(ours, FunctionType):
-        arr.HANDLERS[function] = functools.partial(_ruled, function, ours)
+        ndarrays.HANDLERS[function] = functools.partial(_ruled, function, ours)
     else:
-        arr.HANDLERS[function] = functools.partial(_ruled, function, ours)
+        ndarrays.HANDLERS[function] = functools.partial(_ruled, function, ours)
 
 
 def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
-    if not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+    if not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
         return calls.follow(
-            function(*map(arr.plain, args), **{n: arr.plain(x) for n, x in kwargs.items()})
+            function(*map(ndarrays.plain, args), **{n: ndarrays.plain(x) for n, x in kwargs.items()})
         )
-    return arr.wrap(ours(*map(arr._valued, args), **{n: arr._valued(x) for n, x in kwargs.items()}))
+    return ndarrays.wrap(ours(*map(ndarrays._valued, args), **{n: ndarrays._valued(x) for n, x in kwargs.items()}))

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capturing import arrays as arr, runs
-from tinyjax.source.capturing.arrays import HANDLERS
+from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.functions import as_array
 from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
@@ -20,7 +20,7 @@ def check_mask(mask: Any) -> None:
     Raises:
         CaptureError: an element is masked.
     """
-    if np.any(arr.key_of(mask)):
+    if np.any(ndarrays.key_of(mask)):
         raise runs.refusal("a masked array with masked elements", _GAPS)
 
 
@@ -69,7 +69,7 @@ class CapturedMasked(CapturedSubclass):
     def __setitem__(self, key: Any, value: Any) -> None:
         if value is np.ma.masked:
             check_mask(True)
-        arr.write(self, key, value)
+        ndarrays.write(self, key, value)
 
 
 CLASSES[np.ma.MaskedArray] = CapturedMasked
@@ -78,22 +78,22 @@ CLASSES[np.ma.MaskedArray] = CapturedMasked
 def _masked(
     data: Any, dtype: Any = None, *args: Any, mask: Any = np.ma.nomask, **options: Any
 ) -> Any:
-    if not arr.is_captured(data) and not arr.is_traced(data):
-        return np.ma.array(arr.plain(data), dtype, *args, mask=arr.plain(mask), **options)
+    if not ndarrays.is_captured(data) and not ndarrays.is_traced(data):
+        return np.ma.array(ndarrays.plain(data), dtype, *args, mask=ndarrays.plain(mask), **options)
     check_mask(mask)
     return as_subclass(as_array(data, dtype), np.ma.MaskedArray)
 
 
 def _getmask(a: Any) -> Any:
-    return np.ma.nomask if arr.is_captured(a) else np.ma.getmask(a)
+    return np.ma.nomask if ndarrays.is_captured(a) else np.ma.getmask(a)
 
 
 def _getmaskarray(a: Any) -> Any:
-    return np.zeros(a.shape, bool) if arr.is_captured(a) else np.ma.getmaskarray(a)
+    return np.zeros(a.shape, bool) if ndarrays.is_captured(a) else np.ma.getmaskarray(a)
 
 
 def _getdata(a: Any, subok: bool = True) -> Any:
-    return a._captured_plain() if arr.is_array(a) else a if arr.is_captured(a) else np.ma.getdata(a)
+    return a._captured_plain() if ndarrays.is_array(a) else a if ndarrays.is_captured(a) else np.ma.getdata(a)
 
 
 HANDLERS.update(

@@ -14,7 +14,7 @@ from types import BuiltinFunctionType
 from typing import Any, Final
 
 from tinyjax.source.capturing import calls, rewriting
-from tinyjax.source.capturing.arrays import HANDLERS
+from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.calls import call, is_captured_function, iterate
 
 _METHODS: Final[dict[Any, str]] = {

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from tinyjax._base import frames
 from tinyjax.errors import CaptureError
-from tinyjax.source.capturing import arrays as arr, memory as mem, runs
+from tinyjax.source.capturing import ndarrays, memories, runs
 
 _PREFIX: Final = "overwrite_"
 
@@ -27,10 +27,10 @@ def _signature(g: Any) -> inspect.Signature | None:
     return signature if any(name.startswith(_PREFIX) for name in signature.parameters) else None
 
 
-def overwritten(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[arr.CapturedArray]:
+def overwritten(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[ndarrays.CapturedArray]:
     """Return the arrays under capture that a call of a function may overwrite."""
     signature = _signature(g)
-    if signature is None or not (arr.is_traced(list(args)) or arr.is_traced(kwargs)):
+    if signature is None or not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
         return []
     try:
         bound = signature.bind(*args, **kwargs).arguments
@@ -42,16 +42,16 @@ def overwritten(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[arr
     if not chosen:
         return []
     named = chosen if all(name in bound for name in chosen) else [*bound]
-    return [bound[name] for name in named if arr.is_array(bound[name])]
+    return [bound[name] for name in named if ndarrays.is_array(bound[name])]
 
 
-def undefine(arrays: Sequence[arr.CapturedArray]) -> None:
+def undefine(arrays: Sequence[ndarrays.CapturedArray]) -> None:
     """Let reading of arrays raise an error."""
     for array in arrays:
         array._captured_memory.__class__ = OverwrittenMemory
 
 
-class OverwrittenMemory(mem.Memory):
+class OverwrittenMemory(memories.Memory):
     """The memory of an array that a function was allowed to overwrite."""
 
     __slots__ = ()

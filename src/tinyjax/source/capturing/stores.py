@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.source.capturing import arrays as arr, runs
+from tinyjax.source.capturing import ndarrays, runs
 
 #: References to an object where nothing but this module looks at it.
 _OWN_REFERENCES: Final = 2
@@ -43,18 +43,18 @@ class Store:
         owner = self._owner()
         container = _container_of(owner)
         if isinstance(container, _SEQUENCES):
-            items = self._before if arr.is_traced([*container]) else arr.plain([*container])
+            items = self._before if ndarrays.is_traced([*container]) else ndarrays.plain([*container])
             container.clear()
             container.extend(items)
             return
         is_class = isinstance(owner, type)  # whose attributes are read-only as items
         for key, value in [*container.items()]:
-            if not arr.holds_captured(value):
+            if not ndarrays.holds_captured(value):
                 continue
-            if arr.is_traced(value) and key not in self._before:
+            if ndarrays.is_traced(value) and key not in self._before:
                 delattr(owner, key) if is_class else container.pop(key)
                 continue
-            before = self._before[key] if arr.is_traced(value) else arr.plain(value)
+            before = self._before[key] if ndarrays.is_traced(value) else ndarrays.plain(value)
             setattr(owner, key, before) if is_class else container.update({key: before})
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capturing import arrays as arr, runs
-from tinyjax.source.capturing.arrays import HANDLERS, CapturedArray
+from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray
 from tinyjax.source.capturing.calls import call
 
 #: What a class has for reasons of Python's.
@@ -65,8 +65,8 @@ def captured_class(subclass: type[Any]) -> type[CapturedSubclass]:
 
 def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
     """Return a view of an array as one of a subclass, as ``array.view(subclass)`` does."""
-    if issubclass(type(array), arr.CapturedScalar):
-        array = arr.array_of(array._captured_value)
+    if issubclass(type(array), ndarrays.CapturedScalar):
+        array = ndarrays.array_of(array._captured_value)
     if type(array) is np.ndarray:
         array = CapturedArray(_shared(array), array)
     kind = captured_class(subclass)
@@ -78,7 +78,7 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
 
 
 def _shared(array: Any) -> Any:
-    memory = arr.mem.Memory(array)
+    memory = ndarrays.memories.Memory(array)
     memory.is_shared = True
     return memory
 
@@ -90,16 +90,16 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         kind = type(x)
         subclass = getattr(kind, "subclass", kind)
         own = getattr(subclass, "__array_ufunc__", None)
-        if type(own) is FunctionType and not arr.is_captured(subclass) and own is not _INHERITED:
+        if type(own) is FunctionType and not ndarrays.is_captured(subclass) and own is not _INHERITED:
             return call(own, x, ufunc, method, *inputs, **options)
     model = next(x for x in inputs if isinstance_of_subclass(x))
     result = base_ufunc(ufunc, method, inputs, options)
-    if options.get("out") is not None or not arr.is_captured(result):
+    if options.get("out") is not None or not ndarrays.is_captured(result):
         return result
     return as_subclass(result, type(model).subclass, model) if result.ndim else result
 
 
-_INHERITED: Final = arr.Captured.__array_ufunc__
+_INHERITED: Final = ndarrays.Captured.__array_ufunc__
 
 
 def isinstance_of_subclass(x: Any) -> bool:
@@ -113,11 +113,11 @@ def base_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
     if options.get("out") is not None:
         outs = options["out"] if isinstance(options["out"], tuple) else (options["out"],)
         options["out"] = tuple([_base(out) for out in outs])
-    return arr.apply_ufunc(ufunc, method, [_base(x) for x in inputs], options)
+    return ndarrays.apply_ufunc(ufunc, method, [_base(x) for x in inputs], options)
 
 
 def _base(x: Any) -> Any:
-    return x._captured_plain() if isinstance_of_subclass(x) else arr.unmasked(x)
+    return x._captured_plain() if isinstance_of_subclass(x) else ndarrays.unmasked(x)
 
 
 def attribute_of_super(owner: Any, name: str) -> Any:
@@ -138,7 +138,7 @@ def _attribute_of_array(me: Any, name: str) -> Any:
     if name == "__array_ufunc__":
         return lambda ufunc, method, *inputs, **options: base_ufunc(ufunc, method, inputs, options)
     if name == "__array_function__":
-        return lambda func, types, args, kwargs: arr.apply_function(
+        return lambda func, types, args, kwargs: ndarrays.apply_function(
             func, [_base(x) for x in args], {n: _base(x) for n, x in kwargs.items()}
         )
     if name in ("__array_finalize__", "__init__"):
@@ -161,11 +161,11 @@ def new_array(
     order: Any = None,
 ) -> Any:
     """Make an array as ``numpy.ndarray.__new__`` does, on the memory of a traced one."""
-    if not arr.is_captured(buffer):
+    if not ndarrays.is_captured(buffer):
         made = np.ndarray(shape, dtype, buffer, offset, strides, order)
         if cls is np.ndarray:
             return made
-        fresh = CapturedArray(arr.mem.Memory(made)) if buffer is None else made
+        fresh = CapturedArray(ndarrays.memories.Memory(made)) if buffer is None else made
         return as_subclass(fresh, cls)
     if offset or strides is not None or np.dtype(dtype) != buffer.dtype:
         raise runs.refusal("numpy.ndarray of a buffer")
@@ -176,7 +176,7 @@ def new_array(
 
 
 def _view(array: Any, subclass: type[Any], model: Any = None) -> Any:
-    if type(array) is np.ndarray or (isinstance(array, np.ndarray) and not arr.is_captured(array)):
+    if type(array) is np.ndarray or (isinstance(array, np.ndarray) and not ndarrays.is_captured(array)):
         return array.view(subclass)
     return as_subclass(array, subclass, model)
 

@@ -23,7 +23,7 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import memory as mem, runs
+from tinyjax.source.capturing import memories, runs
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -344,15 +344,15 @@ class CapturedArray(Captured):
 
     def __init__(
         self,
-        memory: mem.Memory,
+        memory: memories.Memory,
         view: HostArray | None = None,
         parent: CapturedArray | None = None,
-        step: mem.Step | None = None,
+        step: memories.Step | None = None,
     ) -> None:
-        self._captured_memory: mem.Memory = memory
+        self._captured_memory: memories.Memory = memory
         self._captured_layout: HostArray | None = view
         self._captured_parent: CapturedArray | None = parent
-        self._captured_step: mem.Step | None = step
+        self._captured_step: memories.Step | None = step
         self._captured_cache: Array | None = None
         self._captured_version: int = -1
 
@@ -493,7 +493,7 @@ class CapturedArray(Captured):
             return wrap(_whole(self._captured_value)[unwrap(key)])
         view = self._captured_view
         part = view[key]
-        if mem.is_view_of(part, view) and part.ndim + part.size:
+        if memories.is_view_of(part, view) and part.ndim + part.size:
             return like(self, CapturedArray(self._captured_memory, part, self, lambda a: a[key]))
         if self._captured_memory.value is None:
             return follow(part)
@@ -771,7 +771,7 @@ def plain(x: Any) -> Any:
 def wrap(x: Any) -> Any:
     """Return a result of tinyjax's functions as the program sees it."""
     if isinstance(x, Tracer):
-        return CapturedArray(mem.Memory(None, x)) if x.ndim else CapturedScalar(x)
+        return CapturedArray(memories.Memory(None, x)) if x.ndim else CapturedScalar(x)
     if isinstance(x, Array):
         data = np.asarray(x)
         return follow(data.copy()) if data.ndim else data[()]
@@ -786,8 +786,8 @@ def wrap(x: Any) -> Any:
 def array_of(value: Any) -> CapturedArray:
     """Make an array, of no axes if need be, of a value that nothing else holds."""
     if isinstance(value, Tracer):
-        return CapturedArray(mem.Memory(None, value))
-    return CapturedArray(mem.Memory(np.array(value) if isinstance(value, Array) else value))
+        return CapturedArray(memories.Memory(None, value))
+    return CapturedArray(memories.Memory(np.array(value) if isinstance(value, Array) else value))
 
 
 def laid_out(value: Array, model: Any, order: Any) -> Any:
@@ -802,7 +802,7 @@ def laid_out(value: Array, model: Any, order: Any) -> Any:
 def _in_memory(layout: HostArray, value: Array) -> Any:
     """Return a value in new memory, whose axes are in the order of a layout."""
     if isinstance(value, Tracer):
-        return CapturedArray(mem.Memory(layout, value))
+        return CapturedArray(memories.Memory(layout, value))
     layout[...] = np.asarray(value)
     return follow(layout)
 
@@ -914,7 +914,7 @@ def _as_model(result: Any, model: Any) -> Any:
     layout = np.empty_like(model, result.dtype, subok=False)
     value = result._captured_value
     if isinstance(value, Array):
-        return CapturedArray(mem.Memory(layout, value))
+        return CapturedArray(memories.Memory(layout, value))
     layout[...] = value
     return follow(layout)
 
@@ -923,11 +923,11 @@ def follow(x: Any) -> Any:
     """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
     kind = type(x)
     if kind is np.ndarray:
-        if x.dtype.kind in mem.FOLLOWED:
+        if x.dtype.kind in memories.FOLLOWED:
             if x.base is None:
-                return CapturedArray(mem.Memory(x))
-            if mem.is_only_view(x):
-                return CapturedArray(mem.Memory(x.base), x)
+                return CapturedArray(memories.Memory(x))
+            if memories.is_only_view(x):
+                return CapturedArray(memories.Memory(x.base), x)
     elif kind is tuple or kind is list:
         return kind([follow(item) for item in x])
     return x
@@ -1011,7 +1011,7 @@ def cast_to(value: Array, dtype: Any) -> Array:
 # Views and writes
 
 
-def view_by(array: CapturedArray, step: mem.Step) -> Any:
+def view_by(array: CapturedArray, step: memories.Step) -> Any:
     """Apply an operation that NumPy may answer with a view: of the array, or of its copy."""
     view = array._captured_view
     result = step(view)
@@ -1020,13 +1020,13 @@ def view_by(array: CapturedArray, step: mem.Step) -> Any:
         return type(result)([view_by(array, lambda a, i=i: step(a)[i]) for i in parts])
     if result is view:
         return array
-    if mem.is_view_of(result, view):
+    if memories.is_view_of(result, view):
         return like(array, CapturedArray(array._captured_memory, result, array, step))
     if array._captured_memory.value is None:
         return follow(result)
     value = step(array._captured_value)
     if isinstance(value, Tracer) and result.shape == value.shape and result.ndim > 1:
-        made = CapturedArray(mem.Memory(np.empty_like(result, order="K"), value))
+        made = CapturedArray(memories.Memory(np.empty_like(result, order="K"), value))
     else:
         made = wrap(value)
     if type(result) is not np.ndarray:
@@ -1035,11 +1035,11 @@ def view_by(array: CapturedArray, step: mem.Step) -> Any:
     return made if result.flags.writeable else read_only(made)
 
 
-def in_order_of_memory(array: CapturedArray, step: mem.Step) -> Any:
+def in_order_of_memory(array: CapturedArray, step: memories.Step) -> Any:
     """Apply an operation that takes the elements in their order in memory."""
     memory, view = array._captured_memory, array._captured_view
     result = step(view)
-    if mem.is_view_of(result, view):
+    if memories.is_view_of(result, view):
         return like(array, CapturedArray(memory, result, array))
     if memory.value is None:
         return follow(result)
