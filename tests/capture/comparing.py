@@ -160,7 +160,7 @@ def compared(call: str, layout: str = "C", out: str = "", *, reverse: bool = Fal
         except Exception as error:
             return _of_error(program, error)
         try:
-            return _compared(program, wanted, facts, reverse)
+            return _compared(program, wanted, facts, reverse, layout == "float32")
         except TinyjaxError as error:
             return Outcome("refused", f"{type(error).__name__}: {first_line(error)}")
         except Exception as error:
@@ -191,7 +191,9 @@ def _is_of_misuse(error: Exception) -> bool:
     return isinstance(error, (AttributeError, TypeError, np.exceptions.AxisError))
 
 
-def _compared(program: Program, wanted: list[Any], facts: list[Any], reverse: bool) -> Outcome:
+def _compared(
+    program: Program, wanted: list[Any], facts: list[Any], reverse: bool, is_single: bool
+) -> Outcome:
     found_facts: list[Any] = []
     captured = source.capture(lambda a: program(a, found_facts))
     along = np.cos(1.3 * np.arange(X.size) + 0.2).reshape(X.shape)
@@ -201,10 +203,10 @@ def _compared(program: Program, wanted: list[Any], facts: list[Any], reverse: bo
     if len(found) != len(wanted):
         return Outcome("wrong", f"{len(found)} values, not {len(wanted)}")
     for n, (one, other) in enumerate(zip(found, wanted, strict=True)):
-        difference = _difference(np.asarray(one), np.asarray(other), n)
+        difference = _difference(np.asarray(one), np.asarray(other), n, is_single)
         if difference:
             return Outcome("wrong", difference)
-    is_single = any(np.asarray(y).dtype in (np.float32, np.complex64) for y in wanted)
+    is_single = is_single or any(np.asarray(y).dtype in (np.float32, np.complex64) for y in wanted)
     step = STEP_OF_SINGLE if is_single else STEP
     ahead, behind = program(X + step * along, []), program(X - step * along, [])
     cotangents = []
@@ -238,13 +240,14 @@ def _compared(program: Program, wanted: list[Any], facts: list[Any], reverse: bo
     return Outcome("right")
 
 
-def _difference(found: np.ndarray, wanted: np.ndarray, n: int) -> str:
+def _difference(found: np.ndarray, wanted: np.ndarray, n: int, is_single: bool) -> str:
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return f"value {n}: {found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
     if wanted.dtype.kind not in "fc":
         same = bool(np.all(found == wanted))
     else:
-        tolerance = 1e-5 if wanted.dtype in (np.float32, np.complex64) else 1e-10
+        is_single = is_single or wanted.dtype in (np.float32, np.complex64)
+        tolerance = 1e-5 if is_single else 1e-10
         same = np.allclose(found, wanted, tolerance, tolerance, equal_nan=True)
     return "" if same else f"value {n}: {_short(found)}, not {_short(wanted)}"
 

@@ -35,7 +35,7 @@ REFUSED: Final = {
     r"(lin|log|geom)space\(.*axis=[\[(]": "NumPy takes a sequence for an axis here by accident",
     r"device='cpu'": "a device is one of tinyjax's",
     r"qr\(.*mode='(complete|raw)'": "there is no rule",
-    r"ldexp\(x, k, dtype=float\)": "the exponent is an integer",
+    r"ldexp\(x, k, dtype=": "the exponent is an integer",
     r"(empty|list): ": "rows of another kind of argument",
 }
 #: What differs from NumPy, and why it may.
@@ -59,6 +59,11 @@ DIFFERENT: Final = {
     r"float32: .*(percentile|quantile|trapezoid|histogram)": "where NumPy rounds",
     r"float32: .*(gradient|float_power)": "where NumPy rounds",
     r"complex: .*(out=o|o\[:2\]|int\()": "the imaginary part would be lost",
+    r"matmul\(.*order='A'|F: .*order='A', copy=True": "the order of axes in memory",
+    r"float32: .*ord=-1": "the norm has a kink within the step of differences",
+    r"accumulate\(.*dtype=complex": "the order of axes in memory",
+    r"complex: .*aweights=x": "complex weights",
+    r"complex: .*(std|var)\(": "what NumPy makes of the imaginary parts",
     r"broadcast: .*float32": "the order of axes in memory",
 }
 
@@ -181,7 +186,7 @@ def test_reasons_are_needed(table: dict[str, str]) -> None:
         if re.search(r"^\(?(empty|zero|scalar|list|read|broadcast|float32|complex)|: ", pattern):
             continue
         cases = [call for _, call in everything if re.search(pattern, f"C: {call}")]
-        if "put_along_axis" in pattern or "vectorize" in pattern:  # in the layout F alone
+        if re.search("put_along_axis|matmul|accumulate|hfft", pattern):  # in other layouts alone
             continue
         kinds = {compared(call, "C", OUT).kind for call in cases[:200]}
         assert kinds & {"refused", "wrong", "error", "unclear"}, pattern

@@ -221,7 +221,10 @@ class Captured:
             return wrap(cast_to(value, dtype))
         else:
             made = laid_out(cast_to(value, dtype), self, order)
-        return like(self, made) if subok and is_array(made) and is_array(self) else made
+        if not subok or not is_array(self) or type(self) is CapturedArray:
+            return made
+        model: Any = self
+        return like(model, made) if is_array(made) else made.view(model.subclass)
 
 
 class CapturedScalar(Captured):
@@ -1177,7 +1180,7 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if ufunc is np.power and _is_small_integer(values[1]):
         return in_order_of(inputs, values[0] ** int(values[1]))
     result = ufunc(*values)
-    if isinstance(result, Array) and result.dtype in SINGLE:
+    if isinstance(result, Array) and result.dtype in SINGLE and ufunc is not np.ldexp:
         result = in_dtype_of_numpy(ufunc, values, result)
     if isinstance(result, Array) or (type(result) is tuple and is_traced(result)):
         return in_order_of(inputs, result) if ufunc.signature is None else wrap(result)
@@ -1248,6 +1251,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if not is_traced(list(inputs)):
         return _plain_ufunc(ufunc, method, inputs, outs, where, options)
     order = options.pop("order", "K") if method == "__call__" else "K"
+    order = _order_of_all(inputs) if order == "A" else order
     casting = options.get("casting", "same_kind")
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
     values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
@@ -1270,6 +1274,12 @@ def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: str) -> A
         return put_out(outs[0], result, mask, casting)
     pairs = zip(outs, result, strict=True)
     return tuple([r if out is None else put_out(out, r, mask, casting) for out, r in pairs])
+
+
+def _order_of_all(inputs: Sequence[Any]) -> str:
+    """Return the order in memory that NumPy calls ``"A"``: that of Fortran, if all have it."""
+    flags = [x.flags for x in inputs if is_array(x) or isinstance(x, np.ndarray)]
+    return "F" if flags and all(flag.f_contiguous for flag in flags) else "C"
 
 
 def _in_order(result: Any, order: str) -> Any:
