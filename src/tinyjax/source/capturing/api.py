@@ -14,7 +14,6 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.capturing import (
-    ndarrays,
     calls,
     checks,
     functions,
@@ -22,6 +21,7 @@ from tinyjax.source.capturing import (
     libraries,
     masked,
     methods,
+    ndarrays,
     runs,
     stores,
     subclasses,
@@ -44,7 +44,8 @@ class CapturedFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if runs.current.get() is not None:
-            return _captured(self.fun, args, kwargs)
+            nested: R = _captured(self.fun, args, kwargs)
+            return nested
         if tr.current_trace() is tr.EVAL and not _is_traced((args, kwargs)):
             return self.fun(*args, **kwargs)
         if self.check:
@@ -53,13 +54,13 @@ class CapturedFunction(Generic[P, R]):
         token = runs.current.set(run)
         try:
             with config.Mixed():
-                result = _captured(self.fun, args, kwargs)
+                result: R = _captured(self.fun, args, kwargs)
         except Exception as error:
             stores.close(run)
             of_user = error.with_traceback(_of_user(error.__traceback__))
             if run.refusals and not isinstance(error, TinyjaxError):
                 raise run.refusals[0] from of_user
-            raise of_user
+            raise of_user  # noqa: B904 (it is the error itself)
         finally:
             runs.current.reset(token)
         if run.stores:

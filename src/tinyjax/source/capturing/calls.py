@@ -29,7 +29,7 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import ndarrays, memories, rewriting, runs, stores
+from tinyjax.source.capturing import memories, ndarrays, rewriting, runs, stores
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     Captured,
@@ -41,6 +41,8 @@ from tinyjax.source.capturing.ndarrays import (
     wrap,
 )
 
+#: The method of objects that can be called.
+_CALL: Final = "__call__"
 #: Packages whose Python functions are called as they are.
 _AS_THEY_ARE: Final = {
     *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
@@ -87,13 +89,13 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
         handler = None
     if handler is not None:
         return handler(*args, **kwargs)
-    if issubclass(kind, type) and not issubclass(kind, Captured):
+    if isinstance(g, type):
         return construct(g, args, kwargs)
     return _call_other(g, kind, args, kwargs)
 
 
 def _are_atoms(values: Sequence[Any]) -> bool:
-    for x in values:
+    for x in values:  # noqa: SIM110 (a generator takes longer)
         if type(x) not in _ATOMS:
             return False
     return True
@@ -144,7 +146,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
 
 
 def _without_source(g: FunctionType) -> FunctionType | None:
-    """Return a function without source that calls what is captured; None for those left as they are.
+    """Return a function without source that calls what is captured; None for others.
 
     Its code stays. The functions and classes among its globals and cells are dispatch points.
     """
@@ -258,7 +260,8 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
     for x in args:
         protocol = getattr(type(x), "__array_function__", None)
         if type(protocol) is FunctionType and not isinstance(x, (np.ndarray, Array)):
-            if not ndarrays.is_captured(x) and ndarrays.is_foreign(x):
+            is_captured = ndarrays.is_captured(x)
+            if not is_captured and ndarrays.is_foreign(x):
                 return call(protocol, x, g, (type(x),), args, kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
@@ -288,7 +291,7 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if issubclass(kind, np.vectorize):
         return HANDLERS[np.vectorize.__call__](g, *args, **kwargs)
     if not issubclass(kind, Captured):
-        method = getattr(kind, "__call__", None)
+        method = getattr(kind, _CALL, None)
         if type(method) is FunctionType:
             return call(method, g, *args, **kwargs)
     return native(g, args, kwargs)
@@ -315,7 +318,12 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
-    if type(g) in _UNBOUND and g.__objclass__ is np.ndarray and args and ndarrays.is_captured(args[0]):
+    if (
+        type(g) in _UNBOUND
+        and g.__objclass__ is np.ndarray
+        and args
+        and ndarrays.is_captured(args[0])
+    ):
         method = getattr(CapturedArray if ndarrays.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
@@ -378,7 +386,7 @@ def captured_function(x: Any) -> Any:
 
 
 class FunctionOfTraced:
-    """A function of the program for tinyjax's functions to call: it takes and returns traced values.
+    """A function of the program for tinyjax's functions to call, of traced values.
 
     It is an object, whose environment nobody looks into: values under capture are no data.
     """
@@ -468,7 +476,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object, by the rewritten forms of what its class does."""
     meta = type(cls)
     if meta is not type:
-        method = getattr(meta, "__call__", None)
+        method = getattr(meta, _CALL, None)
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
     package = (cls.__module__ or "").partition(".")[0]
@@ -497,7 +505,8 @@ def _initialize(made: Any, init: FunctionType, args: Any, kwargs: Any) -> None:
     if rewriting.is_rewritten(init.__code__) or rewriting.rewritten(init) is not None:
         call(init, made, *args, **kwargs)
         return
-    generated = _with_rewritten_hooks(kind)
+    hashable: Any = kind
+    generated = _with_rewritten_hooks(hashable)
     if generated is not None:
         object.__setattr__(made, "__class__", generated)
     try:
@@ -508,7 +517,7 @@ def _initialize(made: Any, init: FunctionType, args: Any, kwargs: Any) -> None:
 
 
 @functools.cache
-def _with_rewritten_hooks(cls: type) -> type | None:
+def _with_rewritten_hooks(cls: Any) -> type | None:
     """Return a subclass whose ``__post_init__`` is rewritten; None where there is none."""
     hook = getattr(cls, "__post_init__", None)
     registers = type(cls.__init_subclass__) is not BuiltinFunctionType
@@ -589,7 +598,7 @@ def source_text(text: Any) -> Any:
 
 
 @functools.cache
-def _descriptor(cls: type, name: str) -> tuple[str, Any] | None:
+def _descriptor(cls: Any, name: str) -> tuple[str, Any] | None:
     """Return the property, or the descriptor of the user's, that an attribute goes to."""
     for base in cls.__mro__:
         if name in vars(base):
@@ -629,7 +638,8 @@ def attribute(owner: Any, name: str) -> Any:
         return call(own, owner, name)
     if name == "__array_finalize__" and issubclass(kind, CapturedArray):
         return functools.partial(call, owner.subclass.__array_finalize__, owner)
-    found = _descriptor(kind, name)
+    hashable: Any = kind
+    found = _descriptor(hashable, name)
     if found is None:
         return _attribute_of_object(owner, kind, name)
     what, descriptor = found
@@ -713,7 +723,8 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     if is_captured_function(method):
         call(method, owner, name, value)
         return
-    found = _descriptor(kind, name)
+    hashable: Any = kind
+    found = _descriptor(hashable, name)
     if found is not None and found[0] == "property" and is_captured_function(found[1].fset):
         call(found[1].fset, owner, value)
         return
@@ -775,6 +786,8 @@ class Place:
     """The target of an assignment among others, as in ``a[i], b.name = values``."""
 
     __slots__ = ("_owner",)
+
+    _owner: Any
 
     def __init__(self, owner: Any) -> None:
         object.__setattr__(self, "_owner", owner)
@@ -866,11 +879,13 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             if first is np.ndarray and second is list:
                 return apply(x, ndarrays.to_array(y))
             return (
-                apply(ndarrays.to_array(x), y) if first is list and second is np.ndarray else apply(x, y)
+                apply(ndarrays.to_array(x), y)
+                if first is list and second is np.ndarray
+                else apply(x, y)
             )
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
-        if is_captured_function(getattr(type(own), "__call__", None)):
+        if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)

@@ -30,7 +30,7 @@ from tinyjax.source.adjoint.cotangents import (
     one_like,
     with_fields,
 )
-from tinyjax.source.capturing import ndarrays, calls, rewriting
+from tinyjax.source.capturing import calls, ndarrays, rewriting
 from tinyjax.source.capturing.api import capture
 from tinyjax.source.ir import find
 

@@ -15,7 +15,8 @@ import numpy as np
 import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capturing import ndarrays, memories, overwriting, rewriting, runs
+from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
+from tinyjax.source.capturing.calls import attribute, call, iterate, reaches_captured
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     CapturedArray,
@@ -30,7 +31,6 @@ from tinyjax.source.capturing.ndarrays import (
     wrap,
     write,
 )
-from tinyjax.source.capturing.calls import attribute, call, iterate, reaches_captured
 
 
 def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -58,7 +58,7 @@ def as_array(
 ) -> Any:
     """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
     if type(x) is ndarrays.Flat:
-        flat: Any = np.ravel(x.array)  # type: ignore[call-overload]
+        flat: Any = np.ravel(x.array)
         x = flat if flat._captured_memory is x.array._captured_memory else ndarrays.read_only(flat)
     protocol = getattr(type(x), "__array__", None)
     if not is_captured(x) and type(protocol) is type(as_array) and ndarrays.is_foreign(x) is False:
@@ -144,7 +144,7 @@ def _asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 @handles(np.asarray_chkfinite)
 def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     made = as_array(a, dtype, order)
-    if is_traced(made) and not runs.decide(np.all(np.isfinite(made._captured_value))):
+    if is_traced(made) and not runs.decide(jnp.all(jnp.isfinite(made._captured_value))):
         raise ValueError("array must not contain infs or NaNs")
     return made if is_traced(made) else follow(np.asarray_chkfinite(plain(made)))
 
@@ -193,6 +193,7 @@ def _like(function: Any) -> None:
     HANDLERS[function] = handler
 
 
+_function: Any
 for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like):
     _like(_function)
 
@@ -246,19 +247,6 @@ def _broadcast_in_place(x: Any, model: Any, shape: tuple[int, ...]) -> Any:
         return np.broadcast_arrays(a, model)[0]
 
     return view_by(x, step) if is_array(x) else step(x)
-
-
-@handles(np.trim_zeros)
-def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    array = filt if is_array(filt) else to_array(filt)
-    if not is_traced(array):
-        return follow(np.trim_zeros(plain(filt), trim, axis))
-    if array.ndim != 1:
-        raise runs.refusal("np.trim_zeros of an array with several axes")
-    kept = np.flatnonzero(runs.decide(array._captured_value != 0, "np.trim_zeros"))
-    start = kept[0] if len(kept) and "f" in trim.lower() else 0
-    stop = kept[-1] + 1 if len(kept) and "b" in trim.lower() else len(array)
-    return array[start:stop] if len(kept) else array[:0]
 
 
 @handles(np.einsum)
@@ -347,7 +335,7 @@ def _imag(val: Any) -> Any:
 
 
 @handles(np.trim_zeros)
-def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def _trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
     """Cut zeros off, which is a decision: the result is a part of the argument."""
     if not is_traced(filt):
         return follow(np.trim_zeros(plain(filt), trim, axis))
@@ -893,7 +881,7 @@ def _listed(x: Any) -> Any:
 
 
 def _raising(function: Any) -> None:
-    """Refuse that floating-point errors are raised, since operations on traced values raise none."""
+    """Refuse that floating-point errors are raised: traced values raise none."""
 
     def handler(*args: Any, **kwargs: Any) -> Any:
         if "raise" in (*args, *kwargs.values()):
@@ -984,7 +972,11 @@ def _scalar(x: Any) -> Any:
     if not is_captured(x):
         return float(x) if isinstance(x, (int, np.generic, np.ndarray)) else x
     value = x._captured_value
-    return ndarrays.cast_to(value.reshape(()), np.float64) if isinstance(value, Array) else float(value)
+    return (
+        ndarrays.cast_to(value.reshape(()), np.float64)
+        if isinstance(value, Array)
+        else float(value)
+    )
 
 
 def _data(x: Any) -> Any:
@@ -1093,7 +1085,9 @@ def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
         if all(x is not None for x in (*known, _data(start))):
             _check_domain(function, known, {"start": _data(start)} if options else {}, made)
         values = [[jnp.asarray(_scalar(y)) for y in x] for x in made]
-        return ndarrays.number(wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()})))
+        return ndarrays.number(
+            wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()}))
+        )
 
     HANDLERS[function] = handler
 
@@ -1135,7 +1129,7 @@ def _frexp(x: Any) -> Any:
 
 
 def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
-    """Register the counterpart of a function of the module ``statistics``, which takes fractions."""
+    """Register the counterpart of a function of ``statistics``, which takes fractions."""
 
     def handler(data: Any, *args: Any, **kwargs: Any) -> Any:
         numbers = list(iterate(data))
@@ -1244,7 +1238,7 @@ _tested(cmath.isfinite, np.isfinite)
 def _isclose_complex(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
     if not (is_traced(a) or is_traced(b)):
         return cmath.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
-    return _isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    return bool(_isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol))
 
 
 @handles(math.isclose)

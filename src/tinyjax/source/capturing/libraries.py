@@ -13,8 +13,9 @@ import numpy as np
 
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
+from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import ndarrays, calls, overwriting, runs
+from tinyjax.source.capturing import calls, ndarrays, overwriting, runs
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
@@ -72,7 +73,7 @@ def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
 
 
 #: Functions of SciPy's with a counterpart made here.
-_OWN: Final = {
+_OWN: Final[dict[str, Any]] = {
     "scipy.spatial.distance.squareform": _squareform,
     "scipy.linalg._solvers.solve_continuous_are": _riccati,
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
@@ -120,9 +121,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         The result; NotImplemented where there is no counterpart, nothing is traced, or the values
         differ.
     """
-    if not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
-        if not any(map(_closes_over_captured, (*args, *kwargs.values()))):
-            return NotImplemented
+    is_traced = ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)
+    if not is_traced and not any(map(_closes_over_captured, (*args, *kwargs.values()))):
+        return NotImplemented
     own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
     if own is not None:
         return own(g, *args, **kwargs)
@@ -212,7 +213,7 @@ def _example(x: Any) -> Any:
         items = [_example(item) for item in x]
         return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(x)(items)
     value = ndarrays.unwrap(x)
-    if isinstance(value, ndarrays.Array):
+    if isinstance(value, Array):
         known = runs.example(value)
         return _UNKNOWN if known is None else np.array(known)[()]  # which the function may change
     return value
@@ -258,7 +259,11 @@ def rule(function: Any, ours: Any) -> None:
 
 def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
     if not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
-        return calls.follow(
-            function(*map(ndarrays.plain, args), **{n: ndarrays.plain(x) for n, x in kwargs.items()})
+        return ndarrays.follow(
+            function(
+                *map(ndarrays.plain, args), **{n: ndarrays.plain(x) for n, x in kwargs.items()}
+            )
         )
-    return ndarrays.wrap(ours(*map(ndarrays._valued, args), **{n: ndarrays._valued(x) for n, x in kwargs.items()}))
+    return ndarrays.wrap(
+        ours(*map(ndarrays._valued, args), **{n: ndarrays._valued(x) for n, x in kwargs.items()})
+    )

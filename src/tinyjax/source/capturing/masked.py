@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.capturing import ndarrays, runs
-from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.functions import as_array
+from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
 _GAPS: Final = "Fill the gaps: x.filled(value)."
@@ -29,8 +29,7 @@ class CapturedMasked(CapturedSubclass):
 
     subclass = np.ma.MaskedArray
 
-    @property
-    def __class__(self) -> type[Any]:
+    def _captured_class(self) -> type[Any]:
         return np.ma.MaskedArray
 
     @property
@@ -79,7 +78,8 @@ def _masked(
     data: Any, dtype: Any = None, *args: Any, mask: Any = np.ma.nomask, **options: Any
 ) -> Any:
     if not ndarrays.is_captured(data) and not ndarrays.is_traced(data):
-        return np.ma.array(ndarrays.plain(data), dtype, *args, mask=ndarrays.plain(mask), **options)
+        make: Any = np.ma.array
+        return make(ndarrays.plain(data), dtype, *args, mask=ndarrays.plain(mask), **options)
     check_mask(mask)
     return as_subclass(as_array(data, dtype), np.ma.MaskedArray)
 
@@ -93,7 +93,13 @@ def _getmaskarray(a: Any) -> Any:
 
 
 def _getdata(a: Any, subok: bool = True) -> Any:
-    return a._captured_plain() if ndarrays.is_array(a) else a if ndarrays.is_captured(a) else np.ma.getdata(a)
+    return (
+        a._captured_plain()
+        if ndarrays.is_array(a)
+        else a
+        if ndarrays.is_captured(a)
+        else np.ma.getdata(a)
+    )
 
 
 HANDLERS.update(

@@ -14,8 +14,8 @@ from types import BuiltinFunctionType
 from typing import Any, Final
 
 from tinyjax.source.capturing import calls, rewriting
-from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.calls import call, is_captured_function, iterate
+from tinyjax.source.capturing.ndarrays import HANDLERS
 
 _METHODS: Final[dict[Any, str]] = {
     abs: "__abs__",

@@ -50,6 +50,18 @@ class Captured:
         """The traced value, or the data of an array without anything traced in it."""
         raise NotImplementedError
 
+    @property
+    def __class__(self) -> type[Any]:
+        """The class that the program sees."""
+        return self._captured_class()
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError("the class of a number or an array cannot be set")
+
+    def _captured_class(self) -> type[Any]:
+        raise NotImplementedError
+
     # NumPy's protocols
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
@@ -75,7 +87,8 @@ class Captured:
 
     @property
     def dtype(self) -> DType:
-        return np.dtype(self._captured_value.dtype)
+        dtype: DType = np.dtype(self._captured_value.dtype)
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -159,7 +172,7 @@ class Captured:
         return int(self)
 
     def __floor__(self) -> int:
-        return int(np.floor(self))  # type: ignore
+        return int(np.floor(self))
 
     def __ceil__(self) -> int:
         return int(np.ceil(self))
@@ -185,7 +198,7 @@ class Captured:
 
     def is_integer(self) -> bool:
         """Return whether a number is a whole one."""
-        return bool(self % 1 == 0)
+        return bool(apply_ufunc(np.remainder, "__call__", (self, 1), {}) == 0)
 
     def copy(self, order: str = "C") -> Any:
         """Return a copy that shares no memory."""
@@ -202,12 +215,12 @@ class Captured:
         self,
         dtype: Any,
         order: str = "K",
-        casting: str = "unsafe",
+        casting: Any = "unsafe",
         subok: bool = True,
         copy: bool = True,
     ) -> Any:
         """Return the elements as another dtype."""
-        if not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
+        if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} "
                 f"according to the rule {casting!r}"
@@ -242,8 +255,7 @@ class CapturedScalar(Captured):
     def _captured_object(self) -> Any:
         return self._value
 
-    @property
-    def __class__(self) -> type[Any]:
+    def _captured_class(self) -> type[Any]:
         return self.dtype.type
 
     def __hash__(self) -> int:
@@ -303,8 +315,7 @@ class CapturedFloat(CapturedScalar):
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> type[Any]:
+    def _captured_class(self) -> type[Any]:
         return complex if self.dtype.kind == "c" else float
 
     def __repr__(self) -> str:
@@ -343,7 +354,7 @@ class CapturedArray(Captured):
         "_captured_version",
     )
 
-    __hash__ = None  # type: ignore
+    __hash__: Any = None
 
     def __init__(
         self,
@@ -359,8 +370,7 @@ class CapturedArray(Captured):
         self._captured_cache: Array | None = None
         self._captured_version: int = -1
 
-    @property
-    def __class__(self) -> type[Any]:
+    def _captured_class(self) -> type[Any]:
         return np.ndarray
 
     @property
@@ -517,14 +527,14 @@ class CapturedArray(Captured):
 
     def flatten(self, order: str = "C") -> Any:
         """Return a copy with one axis."""
-        return np.ravel(self, order).copy()  # type: ignore
+        return apply_function(np.ravel, (self, order), {}).copy()
 
     def item(self, *index: Any) -> Any:
         if index:
             key = index[0] if len(index) == 1 else index
-            element = self[key] if isinstance(key, tuple) else np.ravel(self)[key]  # type: ignore
+            element = self[key] if isinstance(key, tuple) else np.ravel(self)[key]
         else:
-            element = np.reshape(self, ())[()]  # type: ignore
+            element = np.reshape(self, ())[()]
         return number(element) if isinstance(element, CapturedScalar) else element.item()
 
     def tolist(self) -> Any:
@@ -553,7 +563,8 @@ class CapturedArray(Captured):
             return apply_function(np.reshape, (self, sizes), {"order": order})
         if copy:
             return apply_function(np.reshape, (self, sizes), {"order": order}).copy()
-        self._captured_view.reshape(sizes, order=order, copy=False)
+        view: Any = self._captured_view
+        view.reshape(sizes, order=order, copy=False)
         return apply_function(np.reshape, (self, sizes), {"order": order})
 
     def transpose(self, *axes: Any) -> Any:
@@ -574,7 +585,8 @@ class CapturedArray(Captured):
 
     def to_device(self, device: str, /, *, stream: None = None) -> Any:
         """Return the array, which is on the only device."""
-        self._captured_view.to_device(device, stream=stream)
+        view: Any = self._captured_view
+        view.to_device(device, stream=stream)
         return self
 
     def getfield(self, dtype: Any, offset: int = 0) -> Any:
@@ -677,7 +689,7 @@ class Flat:
         return self.array.size
 
     def __getitem__(self, key: Any) -> Any:
-        item = np.ravel(self.array)[key]  # type: ignore
+        item = np.ravel(self.array)[key]
         return item.copy() if is_array(item) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -688,7 +700,7 @@ class Flat:
         return self.array.flatten()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        return np.asarray(np.ravel(self.array), dtype)  # type: ignore
+        return np.asarray(np.ravel(self.array), dtype)
 
 
 # Conversions
@@ -832,7 +844,8 @@ def in_order_of(inputs: Sequence[Any], value: Any) -> Any:
     views = [x for x in views if type(x) is np.ndarray]
     flags = [["readonly"]] * len(views) + [["writeonly", "allocate"]]
     options = {"op_flags": flags, "op_dtypes": [None] * len(views) + [value.dtype]}
-    layout = np.nditer([*views, None], ["zerosize_ok", "refs_ok"], **options).operands[-1]
+    iterator: Any = np.nditer
+    layout = iterator([*views, None], ["zerosize_ok", "refs_ok"], **options).operands[-1]
     return _in_memory(layout, value) if layout.shape == value.shape else wrap(value)
 
 
@@ -861,7 +874,8 @@ def _is_wider(model: Any, result: Any) -> bool:
         return any(map(_is_wider, model, result))
     if not isinstance(model, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
         return False
-    return model.dtype.kind == result.dtype.kind and model.dtype.itemsize > result.dtype.itemsize
+    is_wider: bool = model.dtype.itemsize > result.dtype.itemsize
+    return bool(model.dtype.kind == result.dtype.kind) and is_wider
 
 
 def _widened(x: Any) -> Any:
@@ -956,7 +970,7 @@ def like(model: CapturedArray, array: CapturedArray) -> Any:
     kind = type(model)
     if kind is CapturedArray or kind is type(array):
         return array
-    return HANDLERS[np.ndarray.view](array, kind.subclass, model)  # type: ignore
+    return HANDLERS[np.ndarray.view](array, getattr(kind, "subclass", np.ndarray), model)
 
 
 def key_of(key: Any) -> Any:
@@ -1014,13 +1028,17 @@ def cast_to(value: Array, dtype: Any) -> Array:
 # Views and writes
 
 
+def _part(step: memories.Step, i: int, array: Any) -> Any:
+    return step(array)[i]
+
+
 def view_by(array: CapturedArray, step: memories.Step) -> Any:
     """Apply an operation that NumPy may answer with a view: of the array, or of its copy."""
     view = array._captured_view
     result = step(view)
     if type(result) in (list, tuple):
         parts = range(len(result))
-        return type(result)([view_by(array, lambda a, i=i: step(a)[i]) for i in parts])
+        return type(result)([view_by(array, functools.partial(_part, step, i)) for i in parts])
     if result is view:
         return array
     if memories.is_view_of(result, view):
@@ -1116,8 +1134,8 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
             return
         elif traced:
             raise runs.refusal(
-                f"an array from outside of the captured program ({target.dtype}{list(target.shape)})"
-                ", to be written to,",
+                f"an array from outside of the captured program ({target.dtype}"
+                f"{list(target.shape)}), to be written to,",
                 "Make the array in the program, or pass it as an argument.",
             )
     value = plain(value)
@@ -1136,7 +1154,7 @@ def to_array(x: Any) -> Any:
     if type(x) in (list, tuple) and is_traced(x):
         return array_of(_nested(x))
     if type(x) is Flat:
-        return np.ravel(x.array)  # type: ignore
+        return np.ravel(x.array)
     return np.asarray(plain(x))
 
 
@@ -1215,10 +1233,17 @@ def in_dtype_of_numpy(function: Callable[..., Any], values: Sequence[Any], resul
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
 
 
+#: Powers that are products.
+_SMALL: Final = 9
+
+
 def _is_small_integer(x: Any) -> bool:
     if isinstance(x, Array) or np.ndim(x) or np.iscomplexobj(x):
         return False
-    return isinstance(x, (int, float, np.number)) and abs(x) < 9 and x == int(x)
+    if not isinstance(x, (int, float, np.number)):
+        return False
+    value: Any = x
+    return bool(abs(value) < _SMALL and value == int(value))
 
 
 def is_foreign(x: Any) -> bool:
@@ -1267,7 +1292,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     return _put_outs(outs, result, None, casting)
 
 
-def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: str) -> Any:
+def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: Any) -> Any:
     if outs is None or all(out is None for out in outs):
         return result
     if len(outs) == 1:
@@ -1358,7 +1383,7 @@ def _are_distinct(key: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _apply_where(
-    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any, casting: str
+    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any, casting: Any
 ) -> Any:
     """Compute under the mask only, so that no NaN comes from the other elements."""
     arrays = [x if isinstance(x, Array) else np.asarray(x) for x in values]
@@ -1377,13 +1402,14 @@ def _apply_where(
 
 
 def put_out(
-    out: Any, result: Any, mask: HostArray | None = None, casting: str = "same_kind"
+    out: Any, result: Any, mask: HostArray | None = None, casting: Any = "same_kind"
 ) -> Any:
     """Write a result where ``out=`` says, and return that."""
     dtype = getattr(result, "dtype", None)
-    if dtype is not None and not np.can_cast(dtype, out.dtype, casting):  # type: ignore[arg-type]
+    if dtype is not None and not np.can_cast(dtype, out.dtype, casting):
         raise TypeError(
-            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule {casting!r}"
+            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule "
+            f"{casting!r}"
         )
     write(out, ... if mask is None else mask, result)
     return out

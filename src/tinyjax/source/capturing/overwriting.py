@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from tinyjax._base import frames
 from tinyjax.errors import CaptureError
-from tinyjax.source.capturing import ndarrays, memories, runs
+from tinyjax.source.capturing import memories, ndarrays, runs
 
 _PREFIX: Final = "overwrite_"
 
@@ -27,7 +27,9 @@ def _signature(g: Any) -> inspect.Signature | None:
     return signature if any(name.startswith(_PREFIX) for name in signature.parameters) else None
 
 
-def overwritten(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[ndarrays.CapturedArray]:
+def overwritten(
+    g: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> list[ndarrays.CapturedArray]:
     """Return the arrays under capture that a call of a function may overwrite."""
     signature = _signature(g)
     if signature is None or not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):

@@ -49,7 +49,7 @@ class _Module:
 
 
 _modules: Final[dict[str, _Module | None]] = {}
-#: The flags of imports from ``__future__``, which code made by ``compile`` inherits from its caller.
+#: The flags of imports from ``__future__``, which compiled code inherits from its caller.
 _FUTURE: Final = functools.reduce(
     operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
@@ -134,7 +134,8 @@ def _imports(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 def _first_line(statement: ast.stmt) -> int:
     decorators = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *[decorator.lineno for decorator in decorators]])
+    lines: list[int] = [decorator.lineno for decorator in decorators]
+    return min([statement.lineno, *lines])
 
 
 def _rewrite(module: _Module, statement: ast.stmt, found: CodeType) -> None:

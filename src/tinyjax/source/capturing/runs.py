@@ -1,4 +1,4 @@
-"""A run of a captured program: what it refused, and which decisions Python took on traced values."""
+"""A run of a captured program: what it refused, and how Python decides on traced values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _has_text(value: object, texts: set[str]) -> bool:
         return value in texts or any(
             len(text) >= _SHORTEST_PART and text in value for text in texts
         )
-    return type(value) in (list, tuple) and any(_has_text(item, texts) for item in value)
+    return isinstance(value, (list, tuple)) and any(_has_text(item, texts) for item in value)
 
 
 def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
@@ -112,7 +112,8 @@ def _common(tracer: BatchTracer, purpose: str) -> HostArray:
             tracer._trace,
             rows,
         )
-    return rows[0]
+    common: HostArray = rows[0]
+    return common
 
 
 def data(value: Any) -> HostArray | None:
@@ -135,7 +136,8 @@ def example(value: Any) -> HostArray | None:
             batch = example(value.val)
             if batch is None or not batch.shape[value.axis]:
                 return None
-            return np.take(batch, 0, value.axis)
+            first: HostArray = np.take(batch, 0, value.axis)
+            return first
         parts = value.components()
         if not parts:
             return None

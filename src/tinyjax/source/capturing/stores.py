@@ -43,7 +43,9 @@ class Store:
         owner = self._owner()
         container = _container_of(owner)
         if isinstance(container, _SEQUENCES):
-            items = self._before if ndarrays.is_traced([*container]) else ndarrays.plain([*container])
+            items = (
+                self._before if ndarrays.is_traced([*container]) else ndarrays.plain([*container])
+            )
             container.clear()
             container.extend(items)
             return
@@ -69,9 +71,10 @@ def _container_of(owner: Any) -> Any:
 def note(owner: Any) -> None:
     """Note that a value under capture is about to be stored in a container."""
     run = runs.current.get()
-    if run is not None and id(owner) not in run.stores:
-        if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
-            run.stores[id(owner)] = Store(owner)
+    if run is None or id(owner) in run.stores:
+        return
+    if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
+        run.stores[id(owner)] = Store(owner)
 
 
 def close(run: runs.Run) -> None:

@@ -1,4 +1,4 @@
-"""Subclasses of ``numpy.ndarray`` under capture: their Python methods, on arrays that are traced."""
+"""Subclasses of ``numpy.ndarray`` under capture: their methods, on traced arrays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capturing import ndarrays, runs
-from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray
+from tinyjax.source.capturing import memories, ndarrays, runs
 from tinyjax.source.capturing.calls import call
+from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray
 
 #: What a class has for reasons of Python's.
 _NOT_METHODS: Final = frozenset(
@@ -48,7 +48,7 @@ CLASSES: Final[dict[type[Any], type[CapturedSubclass]]] = {}
 
 
 @functools.cache
-def captured_class(subclass: type[Any]) -> type[CapturedSubclass]:
+def captured_class(subclass: Any) -> type[CapturedSubclass]:
     """Return the class of arrays under capture with the methods of a subclass."""
     if subclass in CLASSES:
         return CLASSES[subclass]
@@ -59,7 +59,7 @@ def captured_class(subclass: type[Any]) -> type[CapturedSubclass]:
         if not issubclass(np.ndarray, base):
             names.update({n: x for n, x in vars(base).items() if n not in _NOT_METHODS})
     names["subclass"] = subclass
-    names["__class__"] = property(lambda self: subclass)
+    names["_captured_class"] = lambda self: subclass
     return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
 
 
@@ -69,7 +69,8 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
         array = ndarrays.array_of(array._captured_value)
     if type(array) is np.ndarray:
         array = CapturedArray(_shared(array), array)
-    kind = captured_class(subclass)
+    hashable: Any = subclass
+    kind = captured_class(hashable)
     made = kind(array._captured_memory, array._captured_view, array, _same)
     finalize = subclass.__array_finalize__
     if type(finalize) is FunctionType and subclass not in CLASSES:
@@ -78,7 +79,7 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
 
 
 def _shared(array: Any) -> Any:
-    memory = ndarrays.memories.Memory(array)
+    memory = memories.Memory(array)
     memory.is_shared = True
     return memory
 
@@ -90,7 +91,11 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         kind = type(x)
         subclass = getattr(kind, "subclass", kind)
         own = getattr(subclass, "__array_ufunc__", None)
-        if type(own) is FunctionType and not ndarrays.is_captured(subclass) and own is not _INHERITED:
+        if (
+            type(own) is FunctionType
+            and not ndarrays.is_captured(subclass)
+            and own is not _INHERITED
+        ):
             return call(own, x, ufunc, method, *inputs, **options)
     model = next(x for x in inputs if isinstance_of_subclass(x))
     result = base_ufunc(ufunc, method, inputs, options)
@@ -165,7 +170,7 @@ def new_array(
         made = np.ndarray(shape, dtype, buffer, offset, strides, order)
         if cls is np.ndarray:
             return made
-        fresh = CapturedArray(ndarrays.memories.Memory(made)) if buffer is None else made
+        fresh = CapturedArray(memories.Memory(made)) if buffer is None else made
         return as_subclass(fresh, cls)
     if offset or strides is not None or np.dtype(dtype) != buffer.dtype:
         raise runs.refusal("numpy.ndarray of a buffer")
@@ -176,7 +181,9 @@ def new_array(
 
 
 def _view(array: Any, subclass: type[Any], model: Any = None) -> Any:
-    if type(array) is np.ndarray or (isinstance(array, np.ndarray) and not ndarrays.is_captured(array)):
+    if type(array) is np.ndarray or (
+        isinstance(array, np.ndarray) and not ndarrays.is_captured(array)
+    ):
         return array.view(subclass)
     return as_subclass(array, subclass, model)
 

@@ -26,19 +26,20 @@ P = TypeVar("P")
 class WitnessTracer(Tracer):
     """A staged value and its data."""
 
-    __slots__ = ("aval", "data", "staged")
+    __slots__ = ("aval", "data", "guards", "staged")
 
     aval: ShapedArray
 
     def __init__(self, trace: WitnessTrace, staged: Array, data: HostArray) -> None:
-        self._trace: WitnessTrace = trace
+        self._trace = trace
+        self.guards: list[Guard] = trace.guards
         self.staged: Array = staged
         self.data: HostArray = data
         self.aval = staged.aval
 
     def concrete(self, purpose: str) -> HostArray:
         """Return the data, and log that the program depends on it."""
-        self._trace.guards.append(Guard(self.staged, self.data, str(frames.user_location())))
+        self.guards.append(Guard(self.staged, self.data, str(frames.user_location())))
         return self.data
 
 
