@@ -191,6 +191,7 @@ BY_NAME = {
     "core/values/avals.py",
     "experimental/hijax.py",
     "_extensions/nans/trace.py",
+    "source/capturing/functions.py",
     "source/text/structure.py",
 }
 #: Files of which each look-up of a name counts, and tables.

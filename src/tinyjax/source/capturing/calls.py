@@ -754,9 +754,9 @@ def item(owner: Any, key: Any) -> Any:
             return owner[key]
         return owner[ndarrays.key_of(key)] if kind is list or kind is tuple else owner[key]
     method = getattr(kind, "__getitem__", None)
-    if type(method) is FunctionType:
-        if is_captured_function(method) or ndarrays.holds_captured(key):
-            return call(method, owner, key)
+    is_python = type(method) is FunctionType
+    if is_python and (is_captured_function(method) or ndarrays.holds_captured(key)):
+        return call(method, owner, key)
     missing = getattr(kind, "__missing__", None)
     if is_captured_function(missing) and issubclass(kind, dict) and key not in owner:
         return call(missing, owner, key)

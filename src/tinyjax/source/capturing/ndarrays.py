@@ -1432,10 +1432,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         result = func(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()})
         return follow(result) if out is None else out
     result = apply_to_traced(func, args, kwargs)
-    if func in _KEEPS_CLASS and args and is_array(args[0]) and type(args[0]) is not CapturedArray:
-        if is_captured(result):
-            model: Any = args[0]
-            return HANDLERS[np.ndarray.view](result, type(model).subclass, model)
+    if func in _KEEPS_CLASS and args and is_array(args[0]) and is_captured(result):
+        return like(args[0], result)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Drawn programs, held against NumPy and differences: ``python -m capture.drawn --seeds 0 50000``.
+"""Drawn programs, held against NumPy and differences: ``python -m source.capturing.drawn --seeds 0 50000``.
 
 A program is right, or refused with an error of tinyjax's. Everything else is a mistake, which is
 printed with the shortest program that shows it.
@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 import tinyjax
-from capture.drawing import PREAMBLE, Program, drawn
+from source.capturing.drawing import PREAMBLE, Program, drawn
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
 

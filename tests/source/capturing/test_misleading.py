@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinyjax
-from capture.misleading import IMPORTS, PROGRAMS, Misleading
+from source.capturing.misleading import IMPORTS, PROGRAMS, Misleading
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
 

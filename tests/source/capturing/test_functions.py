@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
 
-from capture import rows
-from capture.comparing import LAYOUTS, compared
+from source.capturing import rows
+from source.capturing.comparing import LAYOUTS, compared
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
