@@ -383,7 +383,7 @@ def made_wide(x: Any) -> Any:
     ],
 )
 def test_arrays_with_two_names_before_a_loop(fun: Function) -> None:
-    """What reaches an array through either name counts, in first and second derivatives."""
+    """Cotangents through either name of an array count, in first and second derivatives."""
     x, along = np.array([0.7, 1.3, 0.4, 1.1]), np.array([0.3, -0.5, 0.2, 0.9])
     gradient = source.grad(fun)
     slope = slope_at(lambda t: fun(x + t * along), 0.0)

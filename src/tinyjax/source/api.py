@@ -293,7 +293,7 @@ def value_and_gradient(
 
 
 def _of_arguments(parts: Any, argnums: Any, args: tuple[Any, ...]) -> Any:
-    """Return the gradient with respect to the arguments that are asked for."""
+    """Return the gradient with respect to the chosen arguments."""
     if isinstance(argnums, int):
         return gradient_like(parts[argnums], args[argnums])
     return tuple([gradient_like(parts[i], args[i]) for i in argnums])

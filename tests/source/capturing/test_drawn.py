@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from source.capturing.drawn import PROGRAMS_PER_MODULE, survey
+from capturing.drawn import PROGRAMS_PER_MODULE, survey
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -25,7 +24,7 @@ def test_drawn_programs(tmp_path: Path) -> None:
 
 def test_programs_are_unlike(tmp_path: Path) -> None:
     """A seed draws the same program each time, and no two seeds draw the same."""
-    from source.capturing.drawing import drawn
+    from capturing.drawing import drawn
 
     texts = [str(drawn(seed)).partition("\n")[2] for seed in range(20)]
     assert texts == [str(drawn(seed)).partition("\n")[2] for seed in range(20)]

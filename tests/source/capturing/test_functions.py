@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 import pytest
+from capturing import rows
+from capturing.comparing import LAYOUTS, compared
 from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
-
-from source.capturing import rows
-from source.capturing.comparing import LAYOUTS, compared
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -93,7 +92,7 @@ def calls() -> Iterator[tuple[str, str]]:
         yield from ((name, text.lstrip("?!")) for text in texts)
 
 
-def written() -> Iterator[tuple[str, str]]:
+def written_rows() -> Iterator[tuple[str, str]]:
     yield from rows.rows(rows.METHODS)
     yield from rows.rows(rows.STATEMENTS)
     yield from rows.rows(rows.WRITES)
@@ -120,13 +119,13 @@ def test_functions(layout: str, every: int) -> None:
 @pytest.mark.parametrize(("layout", "every"), PLAIN_OR_SEARCHED)
 def test_methods_and_writes(layout: str, every: int) -> None:
     """Methods, statements and functions that write do what they do without ``capture``."""
-    assert mistakes(sampled(written(), every, 2), layout) == []
+    assert mistakes(sampled(written_rows(), every, 2), layout) == []
 
 
 @pytest.mark.parametrize("every", [pytest.param(8), pytest.param(1, marks=pytest.mark.fuzz)])
 def test_derivatives_in_reverse(every: int) -> None:
     """Derivatives in reverse mode are those in forward mode."""
-    cases = [*calls(), *written()]
+    cases = [*calls(), *written_rows()]
     assert mistakes(sampled(cases, every, 3), "C", reverse=True) == []
 
 
@@ -167,15 +166,17 @@ def test_each_public_name_has_a_row() -> None:
 
 def test_each_option_has_a_value() -> None:
     """An option that NumPy gains fails until a row gives it."""
-    given: set[tuple[str, str]] = set()
-    known: set[tuple[str, str]] = set()
-    texts = [call for _, call in (*calls(), *written(), *rows.variants())]
+    tried: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str]] = set()
+    texts = [call for _, call in (*calls(), *written_rows(), *rows.variants())]
     for call in (*texts, *[call for _, call, _ in rows.outs()]):
         for _, node, function in rows.calls_of(call.rpartition(" >> ")[2]):
             if not isinstance(function, np.ufunc):
-                given |= {(function.__name__, option) for option in rows.bound(node, function)}
-                known |= {(function.__name__, option) for option in rows.parameters(function)}
-    missing = {(name, option) for name, option in known - given if name not in rows.WITHOUT_OPTIONS}
+                tried |= {(function.__name__, option) for option in rows.bound(node, function)}
+                listed |= {(function.__name__, option) for option in rows.parameters(function)}
+    missing = {
+        (name, option) for name, option in listed - tried if name not in rows.WITHOUT_OPTIONS
+    }
     assert missing == set()
 
 
@@ -183,7 +184,7 @@ def test_each_option_has_a_value() -> None:
 @pytest.mark.parametrize("table", [REFUSED, DIFFERENT], ids=["refused", "different"])
 def test_reasons_are_needed(table: dict[str, str]) -> None:
     """A pattern that speaks of no layout has a call in the layout C that is not right."""
-    everything = [*calls(), *written(), *rows.variants()]
+    everything = [*calls(), *written_rows(), *rows.variants()]
     for pattern in table:
         if re.search(r"^\(?(empty|zero|scalar|list|read|broadcast|float32|complex)|: ", pattern):
             continue

@@ -36,14 +36,14 @@ def chosen(x: Any) -> Any:
     return np.sum(x[x > 0.7] ** 2) + len(x[x > 1.0]) * x[0]
 
 
-def written(x: Any) -> Any:
+def masked_writes(x: Any) -> Any:
     """Write where a mask chooses."""
     y = np.zeros_like(x)
     y[x > 0.7] = x[x > 0.7] ** 3
     return np.sum(y)
 
 
-PROGRAMS = (steps, table, chosen, written)
+PROGRAMS = (steps, table, chosen, masked_writes)
 INPUTS = [np.array(x) for x in ([0.5, 1.1, 2.0], [0.9, 1.2, 2.0], [2.5, 0.6, 2.0])]
 
 

@@ -145,10 +145,10 @@ def checked(call: str, args: tuple[Any, ...], tangents: tuple[Any, ...], slope: 
     names = ", ".join("xyz"[: len(args)])
     fun = program(call, names)
     classes: list[type] = []
-    wanted: Any = None
+    expected: Any = None
     error: Exception | None = None
     try:
-        wanted = fun(*args, classes)
+        expected = fun(*args, classes)
     except (ValueError, OverflowError, ZeroDivisionError, TypeError) as caught:
         error = caught
     found_classes: list[type] = []
@@ -165,14 +165,14 @@ def checked(call: str, args: tuple[Any, ...], tangents: tuple[Any, ...], slope: 
         return f"{args}: refused: {caught.args[0][:100]}"
     except (ValueError, OverflowError, ZeroDivisionError, TypeError) as caught:
         same = error is not None and type(error) is type(caught) and str(error) == str(caught)
-        return "" if same else f"{args}: raises {caught!r}, not {error!r} ({wanted})"
+        return "" if same else f"{args}: raises {caught!r}, not {error!r} ({expected})"
     if error is not None:
         return f"{args}: {found}, where {error!r} is raised"
     if found_classes[-1] is not classes[-1]:
         return f"{args}: {found_classes[-1]}, not {classes[-1]}"
-    is_near = "lgamma" in call and abs(found - wanted) < 4e-16  # at its zeros
-    if not is_near and not is_close(found, wanted, 1e-13):
-        return f"{args}: {found}, not {wanted}"
+    is_near = "lgamma" in call and abs(found - expected) < 4e-16  # at its zeros
+    if not is_near and not is_close(found, expected, 1e-13):
+        return f"{args}: {found}, not {expected}"
     if slope is not None and not is_close(tangent, slope, 1e-9 if kind is complex else 1e-11):
         return f"{args}: slope {tangent}, not {slope}"
     return ""
@@ -190,14 +190,14 @@ def exact_slope(slope: Exact, x: float) -> float | None:
         return float(exact) if mp.im(exact) == 0 else None
 
 
-def known(name: str) -> bool:
+def is_known(name: str) -> bool:
     return hasattr(math, name.partition(" ")[0])
 
 
 @pytest.mark.parametrize("name", [*SLOPES, *DECISIONS])
 def test_functions_of_one_number(name: str) -> None:
     """Values, classes, errors and slopes are those of ``math`` over the whole domain."""
-    if not known(name):
+    if not is_known(name):
         assert name in ("cbrt", "exp2")
         return
     found = []
@@ -212,7 +212,7 @@ def moved(exact: Exact, x: Any, y: Any, t: Any) -> Any:
     return exact(x + 0.75 * t, y - 0.5 * t)
 
 
-@pytest.mark.parametrize("name", [*filter(known, SEVERAL)])
+@pytest.mark.parametrize("name", [*filter(is_known, SEVERAL)])
 def test_functions_of_two_numbers(name: str) -> None:
     """Values, classes, errors and partial derivatives are those of ``math``."""
     call, exact = SEVERAL[name]
@@ -251,7 +251,7 @@ def test_all_functions_of_math_are_here() -> None:
 
 @pytest.mark.parametrize("call", REFUSED.values())
 def test_functions_of_rounding_are_refused(call: str) -> None:
-    """What says how numbers are rounded has no derivative."""
+    """Functions of how numbers are rounded have no derivative."""
     assert "refused" in checked(call, (0.5,), (1.0,), None)
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 import pytest
+from capturing.misleading import IMPORTS, PROGRAMS, Misleading
 
 import tinyjax
-from source.capturing.misleading import IMPORTS, PROGRAMS, Misleading
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
 

@@ -1,4 +1,4 @@
-"""What captured programs keep: nothing traced stays in objects that outlive them."""
+"""State of captured programs: nothing traced stays in objects that outlive them."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ class Model:
     def __init__(self) -> None:
         self.last: Any = 3.0
         self.history: list[Any] = [0.0]
-        self.known: dict[str, Any] = {}
+        self.cache: dict[str, Any] = {}
 
     @functools.cached_property
     def table(self) -> Any:
@@ -25,7 +25,7 @@ class Model:
     def value(self, x: Any) -> Any:
         self.last = math.sin(x)
         self.history.append(self.last)
-        self.known["x"] = x
+        self.cache["x"] = x
         return np.sum(self.table * self.last)
 
 
@@ -34,7 +34,7 @@ def test_objects_have_what_they_had() -> None:
     captured = source.capture(model.value)
     for f in (tinyjax.grad(captured), tinyjax.jit(tinyjax.grad(captured))):
         np.testing.assert_allclose(f(np.float64(0.5)), 5.0 * math.cos(0.5))
-        assert (model.last, model.history, model.known) == (3.0, [0.0], {})
+        assert (model.last, model.history, model.cache) == (3.0, [0.0], {})
         assert type(vars(model)["table"]) is np.ndarray
     np.testing.assert_allclose(model.value(0.5), 5.0 * math.sin(0.5))
 
@@ -48,16 +48,16 @@ def test_objects_have_what_they_had_after_a_refusal() -> None:
 
     with raises(CaptureError, match="hash"):
         tinyjax.grad(source.capture(refused))(np.float64(0.5))
-    assert (model.last, model.history, model.known) == (3.0, [0.0], {})
+    assert (model.last, model.history, model.cache) == (3.0, [0.0], {})
 
 
 def test_check_sees_a_value_that_an_earlier_call_has_left() -> None:
-    known: dict[str, Any] = {}
+    memory: dict[str, Any] = {}
 
     def remembered(x: Any) -> Any:
-        if "x" not in known or not np.array_equal(known["x"], x):
-            known["x"], known["y"] = np.array(x), np.sum(np.sin(x))
-        return known["y"]
+        if "x" not in memory or not np.array_equal(memory["x"], x):
+            memory["x"], memory["y"] = np.array(x), np.sum(np.sin(x))
+        return memory["y"]
 
     x = np.array([1.0, 2.0])
     remembered(x)

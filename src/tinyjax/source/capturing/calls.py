@@ -1,4 +1,4 @@
-"""What calls and operations of captured code do: the dispatchers.
+"""Dispatchers: the calls and operations of captured code.
 
 A function of Python's is called in its rewritten form, all the way down. NumPy's functions, those
 of ``math`` and others with a handler go to it; code in C is called with data. Where it meets a
@@ -416,12 +416,12 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return result
     passed = [captured_function(plain(x)) for x in args]
     options = {name: captured_function(plain(x)) for name, x in kwargs.items()}
-    held = [
+    passed_views = [
         (x._captured_memory, view)
         for x, view in zip(args, passed, strict=True)
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
-    counts = _references(held)
+    counts = _references(passed_views)
     try:
         result = g(*passed, **options)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -435,10 +435,12 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     for x, view in zip(args, passed, strict=True):
         if result is view and type(x) is CapturedArray:
             return x
-    for memory, view in held:
+    for memory, view in passed_views:
         if memories.is_view_of(result, view) and result.dtype == view.dtype:
             return CapturedArray(memory, result)
-    for (memory, _), before, after in zip(held, counts, _references(held), strict=True):
+    for (memory, _), before, after in zip(
+        passed_views, counts, _references(passed_views), strict=True
+    ):
         if after > before:
             memory.is_shared = True
     for x, copy in zip(args, passed, strict=True):
@@ -449,9 +451,9 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return follow(result)
 
 
-def _references(held: Sequence[tuple[memories.Memory, Any]]) -> list[int]:
+def _references(passed_views: Sequence[tuple[memories.Memory, Any]]) -> list[int]:
     """Return how many references there are to each array."""
-    return [sys.getrefcount(view) for _, view in held]
+    return [sys.getrefcount(view) for _, view in passed_views]
 
 
 #: What text is read as.
@@ -550,21 +552,21 @@ _OF_NUMBERS: Final = ("decimal", "_decimal", "fractions", "array")
 
 def start_thread(thread: threading.Thread) -> None:
     """Start a thread, which must not have traced values: it is not of the run."""
-    held = vars(thread)
-    reached = (held.get("_target"), held.get("_args"), held.get("_kwargs"))
+    passed_views = vars(thread)
+    reached = (passed_views.get("_target"), passed_views.get("_args"), passed_views.get("_kwargs"))
     if any(map(reaches_captured, reached)):
         raise runs.refusal("a thread")
     thread.start()
 
 
 def reaches_captured(x: Any) -> bool:
-    """Return whether a value under capture is held by a container, or by what a function has."""
+    """Return whether a value under capture is in a container, or by what a function has."""
     kind = type(x)
     if kind is functools.partial:
         return reaches_captured(x.func) or ndarrays.holds_captured((x.args, x.keywords))
     if kind is MethodType:
-        held = getattr(x.__self__, "__dict__", None)
-        return ndarrays.holds_captured((x.__self__, held)) or reaches_captured(x.__func__)
+        passed_views = getattr(x.__self__, "__dict__", None)
+        return ndarrays.holds_captured((x.__self__, passed_views)) or reaches_captured(x.__func__)
     if kind is FunctionType:
         defaults = (x.__defaults__, x.__kwdefaults__)
         return ndarrays.holds_captured((_cells(x), defaults)) or any(
@@ -576,13 +578,13 @@ def reaches_captured(x: Any) -> bool:
 
 def _cells(fun: FunctionType) -> tuple[Any, ...]:
     """Return what a function closes over."""
-    found: list[Any] = []
+    contents: list[Any] = []
     for cell in fun.__closure__ or ():
         try:
-            found.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # it has no value yet
             continue
-    return tuple(found)
+    return tuple(contents)
 
 
 HANDLERS[threading.Thread.start] = start_thread

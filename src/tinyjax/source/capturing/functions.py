@@ -454,7 +454,7 @@ def _nan_to_num(
     return x if x.ndim else x[()]
 
 
-def _without(name: str, function: Any) -> None:
+def _drop_option(name: str, function: Any) -> None:
     """Handle an option that lets NumPy leave an argument in any order."""
 
     def handler(*args: Any, **kwargs: Any) -> Any:
@@ -470,7 +470,7 @@ def _without(name: str, function: Any) -> None:
 for _function in (
     *(np.median, np.percentile, np.quantile, np.nanmedian, np.nanpercentile, np.nanquantile),
 ):
-    _without("overwrite_input", _function)
+    _drop_option("overwrite_input", _function)
 
 
 # Looking at arrays
@@ -522,8 +522,8 @@ def _result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 @handles(np.can_cast)
-def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    return np.can_cast(from_.dtype if is_captured(from_) else from_, to, casting)
+def _can_cast(from_: Any, dtype: Any, casting: Any = "safe") -> bool:
+    return np.can_cast(from_.dtype if is_captured(from_) else from_, dtype, casting)
 
 
 @handles(np.common_type)
@@ -1008,10 +1008,10 @@ def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -
     HANDLERS[function] = handler
 
 
-def _check_domain(function: Any, known: Any, kwargs: Any, args: Any) -> None:
+def _check_domain(function: Any, values: Any, kwargs: Any, args: Any) -> None:
     """Raise the error of a function outside of its domain, which is a decision."""
     try:
-        function(*known, **kwargs)
+        function(*values, **kwargs)
     except (ValueError, OverflowError, ZeroDivisionError):
         for x in args:
             if is_traced(x) and is_captured(x):

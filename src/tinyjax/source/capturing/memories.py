@@ -44,7 +44,7 @@ class Memory:
 
     @property
     def has_layout(self) -> bool:
-        """Whether the order of the axes in memory may be another than that of C."""
+        """True if the order of the axes in memory may be another than that of C."""
         return self._layout is not None
 
     @property

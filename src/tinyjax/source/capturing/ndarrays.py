@@ -657,7 +657,7 @@ builtin_type: Final = type
 
 
 class Flat:
-    """The flat iterator of an array, which reads each element when it is asked for."""
+    """The flat iterator of an array, which reads each element late."""
 
     __slots__ = ("array", "index")
 
@@ -1033,7 +1033,7 @@ def _part(step: memories.Step, i: int, array: Any) -> Any:
 
 
 def view_by(array: CapturedArray, step: memories.Step) -> Any:
-    """Apply an operation that NumPy may answer with a view: of the array, or of its copy."""
+    """Apply an operation whose result may be a view, of the array or of its copy."""
     view = array._captured_view
     result = step(view)
     if type(result) in (list, tuple):
@@ -1421,8 +1421,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if handler is not None:
         return handler(*args, **kwargs)
     if func in VIEWS and args and (is_array(args[0]) or _is_converted(func, args[0])):
-        rest = [_known(x) for x in args[1:]]
-        options = {name: _known(x) for name, x in kwargs.items()}
+        rest = [_as_key(x) for x in args[1:]]
+        options = {name: _as_key(x) for name, x in kwargs.items()}
         if is_array(array := to_array(args[0])):
             by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
             step = functools.partial(_applied_to, func, rest, options)
@@ -1453,7 +1453,7 @@ def _applied_to(func: Any, rest: Any, options: Any, array: Any) -> Any:
     return func(array, *rest, **options)
 
 
-def _known(x: Any) -> Any:
+def _as_key(x: Any) -> Any:
     return key_of(x) if isinstance_of(x, Captured) or type(x) in (list, tuple) else x
 
 

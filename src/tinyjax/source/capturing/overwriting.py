@@ -59,7 +59,7 @@ class OverwrittenMemory(memories.Memory):
     __slots__ = ()
 
     def _read(self) -> NoReturn:
-        raise runs.noted(
+        raise runs.note_refusal(
             CaptureError(
                 "an array is read that a function was allowed to overwrite, so what is in it is "
                 "undefined. Leave out the option of the function (overwrite_...), or copy the "

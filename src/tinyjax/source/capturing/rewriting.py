@@ -138,9 +138,9 @@ def _first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *lines])
 
 
-def _rewrite(module: _Module, statement: ast.stmt, found: CodeType) -> None:
+def _rewrite(module: _Module, statement: ast.stmt, model: CodeType) -> None:
     """Compile the statement that has a code as it is and rewritten, and pair the code objects."""
-    filename, flags = found.co_filename, found.co_flags & _FUTURE
+    filename, flags = model.co_filename, model.co_flags & _FUTURE
 
     def compiled(body: ast.stmt) -> CodeType:
         tree = ast.fix_missing_locations(ast.Module([*module.imports, body], []))
@@ -237,7 +237,7 @@ _OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec"
 class Rewriter(ast.NodeTransformer):
     """Replaces calls and operations by calls of dispatchers."""
 
-    def _to(
+    def _dispatch(
         self,
         node: ast.AST,
         dispatcher: str,
@@ -255,32 +255,34 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
             self.generic_visit(node)
             if function.id in ("eval", "exec") and node.args:
-                node.args[0] = self._to(node.args[0], "source_text", [node.args[0]])
+                node.args[0] = self._dispatch(node.args[0], "source_text", [node.args[0]])
             return node
         if isinstance(function, ast.Attribute) and not _is_mangled(function.attr):
             owner: ast.expr = self.visit(function.value)
             args = [self.visit(arg) for arg in node.args]
             keywords = [self.visit(keyword) for keyword in node.keywords]
             name = self._text(function, function.attr)
-            return self._to(node, "call_method", [owner, name, *args], keywords)
+            return self._dispatch(node, "call_method", [owner, name, *args], keywords)
         self.generic_visit(node)
-        return self._to(node, "call", [node.func, *node.args], node.keywords)
+        return self._dispatch(node, "call", [node.func, *node.args], node.keywords)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return self._to(node, _OPERATORS[type(node.op)], [node.left, node.right])
+        return self._dispatch(node, _OPERATORS[type(node.op)], [node.left, node.right])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.operand, ast.Constant):
             return node
         self.generic_visit(node)
         name = _UNARY.get(type(node.op))
-        return node if name is None else self._to(node, name, [node.operand])
+        return node if name is None else self._dispatch(node, name, [node.operand])
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         name = _COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
-        return node if name is None else self._to(node, name, [node.left, node.comparators[0]])
+        return (
+            node if name is None else self._dispatch(node, name, [node.left, node.comparators[0]])
+        )
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
@@ -288,24 +290,24 @@ class Rewriter(ast.NodeTransformer):
             return node
         if not isinstance(node.ctx, ast.Load):
             return self._in_place(node)
-        return self._to(node, "attribute", [node.value, self._text(node, node.attr)])
+        return self._dispatch(node, "attribute", [node.value, self._text(node, node.attr)])
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             return self._in_place(node)
-        return self._to(node, "item", [node.value, self._key(node.slice)])
+        return self._dispatch(node, "item", [node.value, self._key(node.slice)])
 
     def _in_place(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
         """Make a target one of an object that dispatches what it is assigned, or its deletion."""
-        node.value = self._to(node.value, "place", [node.value])
+        node.value = self._dispatch(node.value, "place", [node.value])
         return node
 
     def _key(self, key: ast.expr) -> ast.expr:
         """Write a slice as a call: a slice is no expression of its own."""
         if isinstance(key, ast.Slice):
             parts = [part or self._none(key) for part in (key.lower, key.upper, key.step)]
-            return self._to(key, "slice", parts)
+            return self._dispatch(key, "slice", parts)
         if isinstance(key, ast.Tuple):
             return ast.copy_location(ast.Tuple([self._key(k) for k in key.elts], ast.Load()), key)
         return key
@@ -316,12 +318,12 @@ class Rewriter(ast.NodeTransformer):
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load):
-            node.value = self._to(node.value, "iterate", [node.value])
+            node.value = self._dispatch(node.value, "iterate", [node.value])
         return node
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.expr:
         self.generic_visit(node)
-        node.value = self._to(node.value, "iterate", [node.value])
+        node.value = self._dispatch(node.value, "iterate", [node.value])
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
@@ -337,23 +339,23 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         is_unpacked = not others and isinstance(target, (ast.Tuple, ast.List))
         if is_unpacked and not isinstance(node.value, (ast.Tuple, ast.List)):
-            node.value = self._to(node.value, "iterate", [node.value])
+            node.value = self._dispatch(node.value, "iterate", [node.value])
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         target, name = node.target, f"i{_OPERATORS[type(node.op)]}"
         if isinstance(target, ast.Name):
             loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            value = self._to(node, name, [loaded, self.visit(node.value)])
+            value = self._dispatch(node, name, [loaded, self.visit(node.value)])
             return ast.copy_location(ast.Assign([target], value), node)
         operator = ast.copy_location(ast.Constant(_MARK + name), node)
         if isinstance(target, ast.Subscript):
             owner, key = self.visit(target.value), self.visit(target.slice)
-            place = self._to(target, "item_of", [owner, self._key(key)])
+            place = self._dispatch(target, "item_of", [owner, self._key(key)])
             return self._statement(node, "change_item", [place, self.visit(node.value), operator])
         if not _is_mangled(target.attr):
             name_of = self._text(target, target.attr)
-            place = self._to(target, "attribute_of", [self.visit(target.value), name_of])
+            place = self._dispatch(target, "attribute_of", [self.visit(target.value), name_of])
             return self._statement(
                 node, "change_attribute", [place, self.visit(node.value), operator]
             )
@@ -361,30 +363,30 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _statement(self, node: ast.stmt, dispatcher: str, args: Sequence[ast.expr]) -> ast.stmt:
-        return ast.copy_location(ast.Expr(self._to(node, dispatcher, args)), node)
+        return ast.copy_location(ast.Expr(self._dispatch(node, dispatcher, args)), node)
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         self.generic_visit(node)
-        node.iter = self._to(node.iter, "iterate", [node.iter])
+        node.iter = self._dispatch(node.iter, "iterate", [node.iter])
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
         if not node.is_async:
-            node.iter = self._to(node.iter, "iterate", [node.iter])
+            node.iter = self._dispatch(node.iter, "iterate", [node.iter])
         return node
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         self.generic_visit(node)
         for item in node.items:
-            item.context_expr = self._to(item.context_expr, "enter", [item.context_expr])
+            item.context_expr = self._dispatch(item.context_expr, "enter", [item.context_expr])
         return node
 
     def visit_Global(self, node: ast.Global) -> list[ast.stmt]:
         """Note the variables of the module, which the function assigns to."""
         name = ast.copy_location(ast.Name("globals", ast.Load()), node)
         variables = ast.copy_location(ast.Call(name, [], []), node)
-        noted = ast.copy_location(ast.Expr(self._to(node, "note", [variables])), node)
+        noted = ast.copy_location(ast.Expr(self._dispatch(node, "note", [variables])), node)
         return [node, noted]
 
     def visit_match_case(self, node: ast.match_case) -> ast.match_case:

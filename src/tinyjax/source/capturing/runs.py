@@ -42,10 +42,10 @@ def refusal(what: str, advice: str = "") -> CaptureError:
         f"{what} needs data, but its value is traced. "
         + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
     ).at(frames.user_location())
-    return noted(error)
+    return note_refusal(error)
 
 
-def noted(error: E) -> E:
+def note_refusal(error: E) -> E:
     """Return an error that refuses the result of the run, though the program catch it."""
     run = current.get()
     if run is not None:
@@ -92,7 +92,7 @@ def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
         try:
             return value.concrete(purpose)
         except ConcretizationError as error:
-            raise noted(
+            raise note_refusal(
                 UndecidedError(
                     f"a captured program decides by the value of {value.aval}, which "
                     f"{value._trace.describe()} records without data. Capture the whole function "

@@ -1,4 +1,4 @@
-"""What a captured program stores in objects: nothing traced stays there when it ends."""
+"""Containers that a captured program stores in: nothing traced stays there when it ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Values that are staged and have data beside, so that Python can decide by the data.
 
-``jit`` of a captured function stages it on tracers that know the data of the call. What Python
-asks of them (a bool, an index, a length) is answered from the data and logged: the compiled program
-returns the same values, as guards, and is used for other data where they are the same.
+``jit`` of a captured function stages it on tracers that know the data of the call. Python's
+decisions by them (a bool, an index, a length) are taken from the data and logged. The compiled
+program returns the same values, as guards. It is used for other data where they are the same.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Guard:
     Attributes:
         staged: the value, to be computed by the compiled program.
         data: its data when the program was staged.
-        line: the line of the program that asked.
+        line: the line of the program that decided.
     """
 
     __slots__ = ("data", "line", "staged")

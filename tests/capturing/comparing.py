@@ -132,7 +132,7 @@ def made(call: str, layout: str, out: str = "") -> Program:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a call: right, refused, wrong, error, or invalid where NumPy raises."""
+    """The outcome of a call: right, refused, wrong, error, or invalid where NumPy raises."""
 
     kind: str
     detail: str = ""
@@ -156,11 +156,11 @@ def compared(call: str, layout: str = "C", out: str = "", *, reverse: bool = Fal
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            wanted = program(X.copy(), facts)
+            expected = program(X.copy(), facts)
         except Exception as error:
             return _of_error(program, error)
         try:
-            return _compared(program, wanted, facts, reverse, layout == "float32")
+            return _compared(program, expected, facts, reverse, layout == "float32")
         except TinyjaxError as error:
             return Outcome("refused", f"{type(error).__name__}: {first_line(error)}")
         except Exception as error:
@@ -178,9 +178,9 @@ def _of_error(program: Program, error: Exception) -> Outcome:
         same = (
             _is_of_misuse(error) or isinstance(other, type(error)) or isinstance(error, type(other))
         )
-        found = f"{type(other).__name__}: {first_line(other)}"
-        wanted = f"{type(error).__name__}: {first_line(error)}"
-        return Outcome("invalid") if same else Outcome("wrong", f"raises {found}, not {wanted}")
+        actual = f"{type(other).__name__}: {first_line(other)}"
+        expected = f"{type(error).__name__}: {first_line(error)}"
+        return Outcome("invalid") if same else Outcome("wrong", f"raises {actual}, not {expected}")
     if _is_of_misuse(error):
         return Outcome("invalid")
     return Outcome("wrong", f"does not raise {type(error).__name__}: {first_line(error)}")
@@ -192,33 +192,35 @@ def _is_of_misuse(error: Exception) -> bool:
 
 
 def _compared(
-    program: Program, wanted: list[Any], facts: list[Any], reverse: bool, is_single: bool
+    program: Program, expected: list[Any], facts: list[Any], reverse: bool, is_single: bool
 ) -> Outcome:
     found_facts: list[Any] = []
     captured = source.capture(lambda a: program(a, found_facts))
     along = np.cos(1.3 * np.arange(X.size) + 0.2).reshape(X.shape)
-    found, tangents = tinyjax.jvp(captured, (X.copy(),), (along,))
+    actual, tangents = tinyjax.jvp(captured, (X.copy(),), (along,))
     if found_facts != facts:
         return Outcome("wrong", f"is {found_facts}, not {facts}")
-    if len(found) != len(wanted):
-        return Outcome("wrong", f"{len(found)} values, not {len(wanted)}")
-    for n, (one, other) in enumerate(zip(found, wanted, strict=True)):
+    if len(actual) != len(expected):
+        return Outcome("wrong", f"{len(actual)} values, not {len(expected)}")
+    for n, (one, other) in enumerate(zip(actual, expected, strict=True)):
         difference = _difference(np.asarray(one), np.asarray(other), n, is_single)
         if difference:
             return Outcome("wrong", difference)
-    is_single = is_single or any(np.asarray(y).dtype in (np.float32, np.complex64) for y in wanted)
+    is_single = is_single or any(
+        np.asarray(y).dtype in (np.float32, np.complex64) for y in expected
+    )
     step = STEP_OF_SINGLE if is_single else STEP
     ahead, behind = program(X + step * along, []), program(X - step * along, [])
     cotangents = []
     total = 0.0
     for n, (one, more, less) in enumerate(zip(tangents, ahead, behind, strict=True)):
         if np.asarray(more).dtype.kind not in "fc":
-            cotangents.append(np.zeros(np.shape(one), np.asarray(found[n]).dtype))
+            cotangents.append(np.zeros(np.shape(one), np.asarray(actual[n]).dtype))
             continue
         if np.shape(more) != np.shape(less) or np.shape(more) != np.shape(one):
             return Outcome("unclear", "shapes vary")
-        if not np.isfinite(wanted[n]).all():
-            cotangents.append(np.zeros(np.shape(one), np.asarray(found[n]).dtype))
+        if not np.isfinite(expected[n]).all():
+            cotangents.append(np.zeros(np.shape(one), np.asarray(actual[n]).dtype))
             continue
         slope = (np.asarray(more) - np.asarray(less)) / (2 * step)
         tolerance = 1e-2 if is_single else 1e-5
@@ -230,7 +232,7 @@ def _compared(
         total += float(np.sum(np.real(cotangents[-1] * np.asarray(one))))
     if reverse and math.isfinite(total):
         pull = tinyjax.vjp(lambda a: tinyjax.source.capture(program)(a, []), X.copy())[1]
-        dtypes = [np.asarray(y).dtype for y in found]
+        dtypes = [np.asarray(y).dtype for y in actual]
         (gradient,) = pull([c.astype(d) for c, d in zip(cotangents, dtypes, strict=True)])
         along_it = float(np.sum(np.asarray(gradient) * along))
         if not np.isclose(
@@ -240,16 +242,16 @@ def _compared(
     return Outcome("right")
 
 
-def _difference(found: np.ndarray, wanted: np.ndarray, n: int, is_single: bool) -> str:
-    if found.shape != wanted.shape or found.dtype != wanted.dtype:
-        return f"value {n}: {found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
-    if wanted.dtype.kind not in "fc":
-        same = bool(np.all(found == wanted))
+def _difference(actual: np.ndarray, expected: np.ndarray, n: int, is_single: bool) -> str:
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"value {n}: {actual.dtype}{actual.shape}, not {expected.dtype}{expected.shape}"
+    if expected.dtype.kind not in "fc":
+        same = bool(np.all(actual == expected))
     else:
-        is_single = is_single or wanted.dtype in (np.float32, np.complex64)
+        is_single = is_single or expected.dtype in (np.float32, np.complex64)
         tolerance = 1e-5 if is_single else 1e-10
-        same = np.allclose(found, wanted, tolerance, tolerance, equal_nan=True)
-    return "" if same else f"value {n}: {_short(found)}, not {_short(wanted)}"
+        same = np.allclose(actual, expected, tolerance, tolerance, equal_nan=True)
+    return "" if same else f"value {n}: {_short(actual)}, not {_short(expected)}"
 
 
 def _short(y: Any) -> str:

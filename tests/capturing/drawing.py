@@ -135,14 +135,14 @@ class Drawing:
         self.statements: list[str] = []
         self.writes_to_argument = self.random.random() < 0.1
         self.values: dict[str, object] = {}
-        self._given: frozenset[str] = frozenset()
+        self._inputs: frozenset[str] = frozenset()
         self.restart()
 
     def restart(self) -> None:
         """Execute the statements drawn so far, from the beginning."""
         self.values = {"__name__": "drawing"}
         exec(PREAMBLE, self.values)
-        self._given = frozenset(self.values)
+        self._inputs = frozenset(self.values)
         self.values["x"] = self.point.copy()
         for statement in self.statements:
             exec(statement, self.values)
@@ -172,36 +172,36 @@ class Drawing:
 
     def places(self) -> list[str]:
         """Return the expressions that hold arrays: names, items and attributes."""
-        found: list[str] = []
+        names: list[str] = []
         for name, value in self.values.items():
-            if name in self._given or name == "__builtins__":
+            if name in self._inputs or name == "__builtins__":
                 continue
             if isinstance(value, np.ndarray):
                 is_complex = np.iscomplexobj(value)
-                found += [f"{name}.real", f"{name}.imag"] if is_complex else [name]
+                names += [f"{name}.real", f"{name}.imag"] if is_complex else [name]
             elif isinstance(value, list | tuple):
-                found += [
+                names += [
                     f"{name}[{i}]" for i, item in enumerate(value) if isinstance(item, np.ndarray)
                 ]
             elif isinstance(value, dict):
-                found += [f"{name}[{key!r}]" for key in value if isinstance(value[key], np.ndarray)]
+                names += [f"{name}[{key!r}]" for key in value if isinstance(value[key], np.ndarray)]
             elif type(value).__name__ in ("Holder", "Slotted"):
-                found.append(f"{name}.array")
+                names.append(f"{name}.array")
                 if type(value).__name__ == "Slotted":
-                    found.append(f"{name}.second")
-        return [place for place in found if self.read(place).dtype.kind == "f"]
+                    names.append(f"{name}.second")
+        return [place for place in names if self.read(place).dtype.kind == "f"]
 
     def numbers(self) -> list[str]:
         """Return the names of numbers."""
         return [
             name
             for name, value in self.values.items()
-            if isinstance(value, float) and name not in self._given
+            if isinstance(value, float) and name not in self._inputs
         ]
 
     def array(self, ndim: int | None = None, least: int = 1, writeable: bool = False) -> str:
         """Choose an array of so many axes and at least so many elements."""
-        found = [
+        names = [
             place
             for place in self.places()
             for array in [self.read(place)]
@@ -215,10 +215,10 @@ class Drawing:
         if writeable and not self.writes_to_argument:
             x = self.values["x"]
             assert isinstance(x, np.ndarray)
-            found = [place for place in found if not np.may_share_memory(self.read(place), x)]
-        if not found:
+            names = [place for place in names if not np.may_share_memory(self.read(place), x)]
+        if not names:
             raise UnfitError
-        recent = found[-3:] if self.random.random() < 0.5 else found
+        recent = names[-3:] if self.random.random() < 0.5 else names
         return self.random.choice(recent)
 
     def fresh(self) -> str:
@@ -567,8 +567,8 @@ def assignment(d: Drawing) -> str:
     a = d.target()
     shape = d.read(a).shape
     key = d.key(shape)
-    found = np.asarray(eval(f"{a}[{key}]", d.values)).shape
-    return f"{a}[{key}] = {d.expression(found)}"
+    names = np.asarray(eval(f"{a}[{key}]", d.values)).shape
+    return f"{a}[{key}] = {d.expression(names)}"
 
 
 def whole_assignment(d: Drawing) -> str:
@@ -875,12 +875,12 @@ def drawn(seed: int) -> Program:
 
 def _terms(d: Drawing) -> tuple[str, ...]:
     """Return smooth numbers that depend on every array and number that has a name."""
-    found: list[str] = []
+    names: list[str] = []
     for a in d.places():
         size = d.read(a).size
         if not size:
             continue
-        found.append(
+        names.append(
             d.pick(
                 f"weigh({a})",
                 f"weigh({a})",
@@ -893,5 +893,5 @@ def _terms(d: Drawing) -> tuple[str, ...]:
                 f"np.linalg.norm(0.5 + {a} ** 2)",
             )
         )
-    found += [d.pick(f"math.sin({s})", f"0.5 * {s}", f"np.cos({s}) * 0.2") for s in d.numbers()]
-    return tuple(found)
+    names += [d.pick(f"math.sin({s})", f"0.5 * {s}", f"np.cos({s}) * 0.2") for s in d.numbers()]
+    return tuple(names)

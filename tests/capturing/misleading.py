@@ -2527,7 +2527,7 @@ def f(x):
 
 @dataclass(frozen=True)
 class Misleading:
-    """A program and what is asked of it."""
+    """A program and what must hold of it."""
 
     name: str
     text: str

@@ -274,10 +274,10 @@ def function_of(call: ast.Call) -> Callable[..., Any] | None:
     names = ast.unparse(call.func).split(".")
     if names[0] != "np":
         return None
-    found: Any = np
+    value: Any = np
     for name in names[1:]:
-        found = getattr(found, name, None)
-    return found if callable(found) else None
+        value = getattr(value, name, None)
+    return value if callable(value) else None
 
 
 def parameters(function: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Drawn programs, held against NumPy and differences: ``python -m source.capturing.drawn --seeds 0 50000``.
+"""Drawn programs against NumPy and differences: ``python -m capturing.drawn --seeds 0 50000``.
 
 A program is right, or refused with an error of tinyjax's. Everything else is a mistake, which is
 printed with the shortest program that shows it.
@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 import tinyjax
-from source.capturing.drawing import PREAMBLE, Program, drawn
+from capturing.drawing import PREAMBLE, Program, drawn
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
 
@@ -36,7 +36,7 @@ _module_numbers = count()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one check of a program."""
+    """The outcome of one check of a program."""
 
     check: str
     kind: str  # right, refused, wrong, error or unclear
@@ -100,27 +100,27 @@ def outcomes(program: Program, fun: Function, checks: Iterable[str] = CHECKS) ->
         return
     captured = source.capture(fun)
 
-    def compare(found: float, wanted: float, tolerance: float) -> str:
-        return "" if agree(found, wanted, tolerance) else f"{found!r}, not {wanted!r}"
+    def compare(actual: float, expected: float, tolerance: float) -> str:
+        return "" if agree(actual, expected, tolerance) else f"{actual!r}, not {expected!r}"
 
     def value() -> str:
         return compare(float(captured(point.copy())), expected, 1e-12)
 
     def gradient() -> str:
-        found, slope_found = tinyjax.value_and_grad(captured)(point.copy())
-        return compare(float(found), expected, 1e-12) or compare(
+        actual, slope_found = tinyjax.value_and_grad(captured)(point.copy())
+        return compare(float(actual), expected, 1e-12) or compare(
             float(np.vdot(slope_found, along)), slopes[0], 1e-6
         )
 
     def jvp() -> str:
-        found, tangent = tinyjax.jvp(captured, (point.copy(),), (along,))
-        return compare(float(found), expected, 1e-12) or compare(float(tangent), slopes[0], 1e-6)
+        actual, tangent = tinyjax.jvp(captured, (point.copy(),), (along,))
+        return compare(float(actual), expected, 1e-12) or compare(float(tangent), slopes[0], 1e-6)
 
     def jit() -> str:
         compiled = tinyjax.jit(tinyjax.value_and_grad(captured))
-        found, slope_found = compiled(point.copy())
+        actual, slope_found = compiled(point.copy())
         return (
-            compare(float(found), expected, 1e-12)
+            compare(float(actual), expected, 1e-12)
             or compare(float(np.vdot(slope_found, along)), slopes[0], 1e-6)
             or elsewhere(compiled)
         )
@@ -129,12 +129,12 @@ def outcomes(program: Program, fun: Function, checks: Iterable[str] = CHECKS) ->
         """Compare at a point where comparisons and orders are others."""
         other = elsewhere_of(point)
         try:
-            wanted = float(fun(other.copy()))
+            expected = float(fun(other.copy()))
             first, second = [slope(fun, other, along, step) for step in STEPS]
         except Exception:  # the arrays have other shapes there
             return ""
-        found, slope_found = compiled(other.copy())
-        difference = compare(float(found), wanted, 1e-12)
+        actual, slope_found = compiled(other.copy())
+        difference = compare(float(actual), expected, 1e-12)
         if difference or not agree(first, second, 1e-6):
             return difference
         return compare(float(np.vdot(slope_found, along)), first, 1e-6)
@@ -142,13 +142,13 @@ def outcomes(program: Program, fun: Function, checks: Iterable[str] = CHECKS) ->
     def vmap() -> str:
         points = [point, elsewhere_of(point), point]
         try:
-            wanted = [float(fun(x.copy())) for x in points]
+            expected = [float(fun(x.copy())) for x in points]
         except Exception:
             return ""
         values = np.asarray(tinyjax.vmap(captured)(np.stack(points)))
         differences = [
-            compare(found, value, 1e-12)
-            for found, value in zip(values.tolist(), wanted, strict=True)
+            compare(actual, value, 1e-12)
+            for actual, value in zip(values.tolist(), expected, strict=True)
         ]
         return next(filter(None, differences), "")
 
@@ -183,17 +183,17 @@ def mistake(program: Program, fun: Function, checks: Iterable[str]) -> Outcome |
     return next((o for o in outcomes(program, fun, checks) if o.is_mistake), None)
 
 
-def minimized(program: Program, found: Outcome, folder: Path) -> tuple[Program, Outcome]:
+def minimized(program: Program, actual: Outcome, folder: Path) -> tuple[Program, Outcome]:
     """Drop statements, lines and terms while the program makes a mistake of the same kind."""
 
     def still(shorter: Program) -> Outcome | None:
         try:
             fun = getattr(load([shorter], folder), shorter.name)
-            checks = ("gradient", "after") if found.check == "after" else (found.check,)
+            checks = ("gradient", "after") if actual.check == "after" else (actual.check,)
             new = mistake(shorter, fun, checks)
         except Exception:
             return None
-        return new if new is not None and new.kind == found.kind else None
+        return new if new is not None and new.kind == actual.kind else None
 
     progress = True
     while progress:
@@ -201,9 +201,9 @@ def minimized(program: Program, found: Outcome, folder: Path) -> tuple[Program, 
         for shorter in shortened(program):
             new = still(shorter)
             if new is not None:
-                program, found, progress = shorter, new, True
+                program, actual, progress = shorter, new, True
                 break
-    return program, found
+    return program, actual
 
 
 def shortened(program: Program) -> Iterator[Program]:
@@ -239,12 +239,12 @@ def survey(seeds: Iterable[int], folder: Path, every: int = 1, most: int = 20) -
         for seed, program in zip(chunk, programs, strict=True):
             checks = CHECKS if seed % every == 0 else ("value", "gradient", "after")
             fun = getattr(module, program.name)
-            found = [*outcomes(program, fun, checks)]
-            for outcome in found:
+            actual = [*outcomes(program, fun, checks)]
+            for outcome in actual:
                 result.outcomes[outcome.check, outcome.kind] += 1
                 if outcome.kind == "refused":
                     result.refusals[f"{outcome.check}: {outcome.detail}"] += 1
-            first = next((outcome for outcome in found if outcome.is_mistake), None)
+            first = next((outcome for outcome in actual if outcome.is_mistake), None)
             if first is not None:
                 result.mistakes.append(minimized(program, first, folder))
                 if len(result.mistakes) >= most:
@@ -267,13 +267,13 @@ def main() -> None:
         np.errstate(all="ignore"),
     ):
         warnings.simplefilter("ignore")
-        found = survey(range(*options.seeds), Path(folder), options.every, options.most)
-    for program, outcome in found.mistakes:
+        actual = survey(range(*options.seeds), Path(folder), options.every, options.most)
+    for program, outcome in actual.mistakes:
         print(f"{outcome.check} {outcome.kind}: {outcome.detail}")
         print(f"# x of shape {program.point.shape}\n{program}")
-    for (check, kind), number in sorted(found.outcomes.items()):
+    for (check, kind), number in sorted(actual.outcomes.items()):
         print(f"{number:7} {check} {kind}")
-    for refusal, number in found.refusals.most_common(30):
+    for refusal, number in actual.refusals.most_common(30):
         print(f"{number:7} {refusal}")
     print(f"{time.perf_counter() - start:.1f} s")
 
