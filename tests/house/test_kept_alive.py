@@ -508,6 +508,8 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
         lambda x: source.adjoint_source(_source(k), 1.0)
     ),
     "tinyjax.source.forward": lambda k: lambda x: source.forward(_source(k), 1.0)[0] * x,
+    "tinyjax.source.capture": lambda k: tinyjax.jit(tinyjax.grad(source.capture(_source(k)))),
+    "tinyjax.source.explain": lambda k: lambda x: len(source.explain(_source(k), 1.0)) * x,
     "tinyjax.source.grad": lambda k: lambda x: source.grad(_source(k))(1.0) * x,
     "tinyjax.source.ir_of": lambda k: _then_same(lambda x: source.ir_of(_source(k))),
     "tinyjax.source.stage": lambda k: tinyjax.jit(source.stage(_source(k))),

@@ -552,8 +552,8 @@ _OF_NUMBERS: Final = ("decimal", "_decimal", "fractions", "array")
 
 def start_thread(thread: threading.Thread) -> None:
     """Start a thread, which must not have traced values: it is not of the run."""
-    passed_views = vars(thread)
-    reached = (passed_views.get("_target"), passed_views.get("_args"), passed_views.get("_kwargs"))
+    attributes = vars(thread)
+    reached = (attributes.get("_target"), attributes.get("_args"), attributes.get("_kwargs"))
     if any(map(reaches_captured, reached)):
         raise runs.refusal("a thread")
     thread.start()
@@ -565,8 +565,8 @@ def reaches_captured(x: Any) -> bool:
     if kind is functools.partial:
         return reaches_captured(x.func) or ndarrays.holds_captured((x.args, x.keywords))
     if kind is MethodType:
-        passed_views = getattr(x.__self__, "__dict__", None)
-        return ndarrays.holds_captured((x.__self__, passed_views)) or reaches_captured(x.__func__)
+        attributes = getattr(x.__self__, "__dict__", None)
+        return ndarrays.holds_captured((x.__self__, attributes)) or reaches_captured(x.__func__)
     if kind is FunctionType:
         defaults = (x.__defaults__, x.__kwdefaults__)
         return ndarrays.holds_captured((_cells(x), defaults)) or any(
