@@ -482,6 +482,10 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
     package = (cls.__module__ or "").partition(".")[0]
+    if package == "scipy" and counterparts:
+        result = counterparts[0](cls, args, kwargs)
+        if result is not NotImplemented:
+            return result
     new, init = cls.__new__, cls.__init__
     is_python = type(new) is FunctionType or type(init) is FunctionType
     if not is_python or (package in _AS_THEY_ARE and package != "numpy"):
@@ -532,10 +536,15 @@ def _with_rewritten_hooks(cls: Any) -> type | None:
     return type(cls.__name__, (cls,), {"__slots__": (), "__post_init__": post_init})
 
 
+#: Classes whose subclasses hold what they are given.
+_CONTAINERS: Final = (dict, list, tuple, set, frozenset)
+
+
 def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if cls in _HIGHER or package == "itertools":
         return _call_higher(cls, args, kwargs)
-    if package in ("numpy", "pandas", "scipy") or issubclass(cls, np.ndarray):
+    is_library = package in ("numpy", "pandas", "scipy") and not issubclass(cls, _CONTAINERS)
+    if is_library or issubclass(cls, np.ndarray):
         return native(cls, args, kwargs)
     if cls in (bytes, bytearray, memoryview):
         if ndarrays.is_traced(list(args)):

@@ -72,9 +72,43 @@ def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
     return x[np.triu_indices(x.shape[0], 1)]
 
 
+class NeighborTree:
+    """A tree of traced points. Indices of neighbors are decisions; distances are refused.
+
+    Args:
+        kind: the class of SciPy's.
+        points: the points.
+        args: further arguments of the class.
+        options: keyword arguments of the class.
+    """
+
+    def __init__(self, kind: Any, points: Any, *args: Any, **options: Any) -> None:
+        self._tree = kind(_decided(points), *args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._tree, name)
+        if name not in ("query_ball_point", "query_pairs", "count_neighbors", "n", "m"):
+            raise runs.refusal(f"{type(self._tree).__name__}.{name}")
+        if not callable(method):
+            return method
+        return lambda *args, **options: method(*map(_decided, args), **_all_decided(options))
+
+
+def _decided(x: Any) -> Any:
+    if not ndarrays.is_traced(x):
+        return ndarrays.plain(x)
+    return runs.decide(ndarrays.to_array(x)._captured_value, "the neighbors of points")
+
+
+def _all_decided(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: _decided(x) for name, x in options.items()}
+
+
 #: Functions of SciPy's with a counterpart made here.
 _OWN: Final[dict[str, Any]] = {
     "scipy.spatial.distance.squareform": _squareform,
+    "scipy.spatial._ckdtree.cKDTree": NeighborTree,
+    "scipy.spatial._kdtree.KDTree": NeighborTree,
     "scipy.linalg._solvers.solve_continuous_are": _riccati,
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
 }
