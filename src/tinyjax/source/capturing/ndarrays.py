@@ -393,7 +393,8 @@ class CapturedArray(Captured):
 
     def _traced_view(self) -> Array:
         view = self._captured_view
-        if self._captured_step is not None and self._captured_parent is not None:
+        parent = self._captured_parent
+        if self._captured_step is not None and parent is not None and parent.dtype.names is None:
             try:
                 value = self._captured_step(self._captured_parent._captured_value)
             except (TinyjaxError, TypeError, ValueError, NotImplementedError):
@@ -402,6 +403,11 @@ class CapturedArray(Captured):
                 if isinstance(value, Array) and value.shape == view.shape:
                     return value
         return self._captured_memory.read(view)
+
+    @property
+    def dtype(self) -> DType:
+        layout = self._captured_layout
+        return super().dtype if layout is None else layout.dtype
 
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
@@ -940,6 +946,8 @@ def follow(x: Any) -> Any:
     """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
     kind = type(x)
     if kind is np.ndarray:
+        if x.dtype.names is not None:
+            return _follow_record(x)
         if x.dtype.kind in memories.FOLLOWED:
             if x.base is None:
                 return CapturedArray(memories.Memory(x))
@@ -948,6 +956,16 @@ def follow(x: Any) -> Any:
     elif kind is tuple or kind is list:
         return kind([follow(item) for item in x])
     return x
+
+
+def _follow_record(x: HostArray) -> Any:
+    """Return a new array of records, if their fields are floats of one size without gaps."""
+    kinds = {x.dtype[name] for name in x.dtype.names or ()}
+    kind = kinds.pop()
+    is_even = not kinds and kind.kind == "f" and x.itemsize == kind.itemsize * len(x.dtype)
+    if x.base is not None or not is_even or not x.flags.c_contiguous:
+        return x
+    return CapturedArray(memories.Memory(x.view(kind).reshape(*x.shape, -1)), x)
 
 
 def number(x: Any) -> Any:
@@ -1079,6 +1097,9 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
     Raises:
         CaptureError: a traced value would be written into an array from outside.
     """
+    if isinstance(key, str) and isinstance_of(target, CapturedArray):
+        write(target[key], ..., value, how)
+        return
     if not isinstance_of(target, CapturedArray):
         _write_outside(target, key, value, how)
         return
