@@ -257,12 +257,14 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
-    for x in args:
-        protocol = getattr(type(x), "__array_function__", None)
-        if type(protocol) is FunctionType and not isinstance(x, (np.ndarray, Array)):
-            is_captured = ndarrays.is_captured(x)
-            if not is_captured and ndarrays.is_foreign(x):
-                return call(protocol, x, g, (type(x),), args, kwargs)
+    operands = [*_arrays_in((*args, *kwargs.values()))]
+    for x in operands:
+        protocol = _array_function_of(x)
+        if protocol is not None:
+            types = {y.__class__: None for y in operands if hasattr(y, "__array_function__")}
+            result = call(protocol, x, g, tuple(types), args, kwargs)
+            if result is not NotImplemented:
+                return result
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
     if any(isinstance(x, np.poly1d) for x in args):
@@ -273,6 +275,23 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
     if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return follow(g(*args, **kwargs))
+
+
+def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
+    """Yield arguments, and the items of lists of arrays."""
+    for x in values:
+        if type(x) is list or type(x) is tuple:
+            yield from x
+        elif type(x) not in _ATOMS:
+            yield x
+
+
+def _array_function_of(x: Any) -> Any:
+    """Return the protocol of a class of the user's, which decides on functions of its arrays."""
+    kind = getattr(type(x), "subclass", type(x))
+    protocol = getattr(kind, "__array_function__", None)
+    is_own = is_captured_function(protocol) and not issubclass(kind, (Captured, Array))
+    return protocol if is_own else None
 
 
 def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:

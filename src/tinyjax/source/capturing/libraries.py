@@ -166,6 +166,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
         args = (args[0], np.atleast_1d(args[1]), *args[2:])
+    overwritten = overwriting.overwritten(g, args, kwargs)
     args, kwargs = _without_neutral(g, args, kwargs)
     passed = [ndarrays._valued(x) for x in args]
     options = {name: ndarrays._valued(x) for name, x in kwargs.items()}
@@ -186,7 +187,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if not _agrees(g, args, kwargs, result):
             return NotImplemented
         _verified.add(key)
-    overwriting.undefine(overwriting.overwritten(g, args, kwargs))
+    overwriting.undefine(overwritten)
     return ndarrays.wrap(result)
 
 
