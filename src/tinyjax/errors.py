@@ -627,6 +627,11 @@ class CaptureError(TracerArrayConversionError):
         ...     print(error.message)
         pickle needs data, but its value is traced. Give the function that needs it a rule:
         tinyjax.source.rule.
+
+        Hand on what is not traced, or leave it out:
+
+        >>> tinyjax.grad(source.capture(lambda x: len(pickle.dumps("x")) * x))(2.0)
+        Array(..., dtype=float32, weak_type=True)
     """
 
 
@@ -648,6 +653,13 @@ class UndecidedError(ConcretizationError):
         a captured program decides by the value of bool[], which make_jaxpr of <lambda> (...)
         records without data. Capture the whole function and apply jit to it, or write np.where in
         place of if.
+
+        With ``np.where`` there is nothing to decide:
+
+        >>> import numpy as np
+        >>> soft = source.capture(lambda x: np.where(x < 1.0, x, 1.0))
+        >>> tinyjax.make_jaxpr(soft)(0.5).jaxpr.outvars
+        [...]
     """
 
 
@@ -665,6 +677,19 @@ class DivergenceError(ConcretizationError):
         >>> from tinyjax import source
         >>> clip = source.capture(lambda x: x if x < 1.0 else 1.0)
         >>> tinyjax.vmap(clip)(jnp.array([0.5, 2.0]))
+        Array([0.5, 1. ], dtype=float32)
+        >>> try:
+        ...     tinyjax.vmap(clip, axis_name="i")(jnp.array([0.5, 2.0]))
+        ... except tinyjax.errors.DivergenceError as error:
+        ...     print(error.message)
+        examples of a batch take different paths through the program, which depends on their values.
+        Map over fewer examples, or write np.where in place of if.
+
+        Without a name of the axis there are groups; and ``np.where`` takes both paths:
+
+        >>> import numpy as np
+        >>> soft = source.capture(lambda x: np.where(x < 1.0, x, 1.0))
+        >>> tinyjax.vmap(soft, axis_name="i")(jnp.array([0.5, 2.0]))
         Array([0.5, 1. ], dtype=float32)
     """
 

@@ -36,6 +36,7 @@ ARGUMENTS: Final[dict[str, Any]] = {
     "frames.Direction": "backward",
     "Sequence[str]": ["a", "b"],
     "type": dict,
+    "object": None,
     "BaseException": ValueError("why"),
 }
 ERRORS: Final = [

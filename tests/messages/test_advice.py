@@ -36,6 +36,7 @@ from unittest import mock
 import advised_sources
 import numpy as np
 import pytest
+import scipy.linalg as scipy_linalg
 import scipy.sparse as scipy_sparse
 from values_in_place import LIBRARIES
 
@@ -639,6 +640,8 @@ def scope() -> dict[str, Any]:
         "A": jnp.arange(16.0).reshape(4, 4),
         "KEY": random.key(0),
         "SHOWN": MappingProxyType({"a": 2.0}),
+        "OUTSIDE": np.zeros(2),
+        "scipy_linalg": scipy_linalg,
         "versions": versions,
         "SPACE": SimpleNamespace(x=jnp.arange(3.0)),
         "SCIPY_SPARSE": scipy_sparse.eye(3),

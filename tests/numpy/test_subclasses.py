@@ -293,6 +293,7 @@ EXTRA = {
     "JVPTracer": "primal tangent",
     "SeriesTracer": "derivative term terms",
     "LaplacianTracer": "primal rows",
+    "WitnessTracer": "guards staged",
 }
 
 

@@ -115,6 +115,10 @@ def is_function(primitive: prim.Primitive[Any]) -> bool:
     return prim.TRANSCENDENTAL in primitive.rules.extensions or primitive.name in _ROOTS
 
 
+#: Functions that XLA computes of two others.
+_FUNCTIONS: Final = {"sech_squared": 2.0, "logistic_slope": 2.0}
+
+
 def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     """Count the arithmetic operations of an equation, and the elements of functions."""
     primitive = eqn.primitive
@@ -127,7 +131,7 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
         avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
         return primitive.rule(prim.FLOPS)(eqn.params, avals, outs), 0.0
     if is_function(primitive):
-        return 0.0, size
+        return 0.0, size * _FUNCTIONS.get(name, 1.0)
     if name == "integer_pow":
         return size * _multiplications(eqn.params.exponent), 0.0
     if isinstance(primitive, Elementwise) or name == "select":

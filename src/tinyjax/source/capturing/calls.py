@@ -880,6 +880,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     method, reflected = f"__{name}__", f"__{reflected_name}__"
     is_elementwise, is_power = name != "matmul", name == "pow"
     divides = name in ("truediv", "floordiv", "mod")
+    compares = name in ("lt", "le", "gt", "ge", "eq", "ne")
     inherited = getattr(object, method, None)
 
     def dispatch(x: Any, y: Any) -> Any:
@@ -893,7 +894,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
                 raise ZeroDivisionError("float division by zero")
             left = x._captured_value if first is CapturedFloat else x
             right = y._captured_value if second is CapturedFloat else y
-            return ndarrays.number(wrap(apply(left, right)))
+            result = wrap(apply(left, right))
+            return result if compares else ndarrays.number(result)
         if first in _OPERANDS and second in _OPERANDS and not (is_power and second is not int):
             left = x._captured_value if first in _CAPTURED else x
             right = y._captured_value if second in _CAPTURED else y
