@@ -396,7 +396,7 @@ class CapturedArray(Captured):
         parent = self._captured_parent
         if self._captured_step is not None and parent is not None and parent.dtype.names is None:
             try:
-                value = self._captured_step(self._captured_parent._captured_value)
+                value = self._captured_step(parent._captured_value)
             except (TinyjaxError, TypeError, ValueError, NotImplementedError):
                 pass
             else:
@@ -962,7 +962,9 @@ def _follow_record(x: HostArray) -> Any:
     """Return a new array of records, if their fields are floats of one size without gaps."""
     kinds = {x.dtype[name] for name in x.dtype.names or ()}
     kind = kinds.pop()
-    is_even = not kinds and kind.kind == "f" and x.itemsize == kind.itemsize * len(x.dtype)
+    is_even = (
+        not kinds and kind.kind == "f" and x.itemsize == kind.itemsize * len(x.dtype.names or ())
+    )
     if x.base is not None or not is_even or not x.flags.c_contiguous:
         return x
     return CapturedArray(memories.Memory(x.view(kind).reshape(*x.shape, -1)), x)
