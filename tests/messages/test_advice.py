@@ -58,6 +58,7 @@ from tinyjax import (
     testing,
     tree,
 )
+from tinyjax._library.ufuncs import host
 from tinyjax._tools.exploring.command import main as explore
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
@@ -574,6 +575,9 @@ def strictly(call: Callable[[], Any]) -> Any:
 def with_older_scipy(call: Callable[[], Any]) -> Any:
     """Call with a SciPy that has none of its functions yet."""
     older = SimpleNamespace(_ufuncs=SimpleNamespace())
+    for cache_of in (host.kinds, host._loop):  # by programs that ran before
+        cache_of.cache_clear()
+    host.host_ufunc_p.rules.types.clear()
     patch = mock.patch("tinyjax._library.ufuncs.host.scipy_special", return_value=older)
     return call_within(patch, call)
 
