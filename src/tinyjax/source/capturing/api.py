@@ -97,12 +97,16 @@ def _is_traced(values: Any) -> bool:
 
 def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of dispatchers."""
-    if traceback is None:
-        return None
-    rest = _of_user(traceback.tb_next)
-    if traceback.tb_frame.f_globals.get("__name__", "").startswith("tinyjax.source.capturing"):
-        return rest
-    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)
+    steps: list[TracebackType] = []
+    while traceback is not None:
+        name = traceback.tb_frame.f_globals.get("__name__", "")
+        if not name.startswith("tinyjax.source.capturing"):
+            steps.append(traceback)
+        traceback = traceback.tb_next
+    rest: TracebackType | None = None
+    for step in reversed(steps):
+        rest = TracebackType(rest, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return rest
 
 
 def capture(fun: Callable[P, R], *, check: bool = False) -> CapturedFunction[P, R]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-import tinyjax
 from tinyjax import tree
 from tinyjax._base.frames import describe_function
+from tinyjax.core.api import derivatives
 from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError
 from tinyjax.source.capturing import runs
@@ -66,7 +67,7 @@ def check_derivative(
         return [x for x in tree.leaves(out) if _is_float(x)]
 
     with tr.use_trace(tr.EVAL):
-        value, slope = tinyjax.jvp(along, (np.float64(0.0),), (np.float64(1.0),))
+        value, slope = derivatives.jvp(along, (np.float64(0.0),), (np.float64(1.0),))
         _compare(fun, "value", _flat(value), [result_of(fun, moved(0.0))], 1e-7)
         differences = [
             (result_of(fun, moved(h)) - result_of(fun, moved(-h))) / (2 * h) for h in _STEPS
@@ -76,15 +77,13 @@ def check_derivative(
 
 
 def _data(leaf: Any) -> Any:
-    if isinstance(leaf, (tinyjax.Array, np.generic, float)):
-        return runs.data(leaf) if isinstance(leaf, tinyjax.Array) else np.asarray(leaf)
+    if isinstance(leaf, (Array, np.generic, float)):
+        return runs.data(leaf) if isinstance(leaf, Array) else np.asarray(leaf)
     return leaf
 
 
 def _is_float(x: Any) -> bool:
-    return (
-        np.asarray(x).dtype.kind == "f" if not isinstance(x, tinyjax.Array) else x.dtype.kind == "f"
-    )
+    return np.asarray(x).dtype.kind == "f" if not isinstance(x, Array) else x.dtype.kind == "f"
 
 
 def _flat(result: Any) -> HostArray:

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-import tinyjax
 from tinyjax import errors, tree
 from tinyjax._base import frames
+from tinyjax.core.api import derivatives
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.source import api
@@ -86,10 +86,10 @@ def pull(
         raise error
     try:
         if has_aux:
-            result, back, aux = tinyjax.vjp(capture(program), *values, has_aux=True)
+            result, back, aux = derivatives.vjp(capture(program), *values, has_aux=True)
             traced: Any = result, aux
         else:
-            traced, back = tinyjax.vjp(capture(program), *values)
+            traced, back = derivatives.vjp(capture(program), *values)
             result = traced
     except _OF_PROGRAM:
         raise

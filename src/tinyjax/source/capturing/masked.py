@@ -29,9 +29,6 @@ class CapturedMasked(CapturedSubclass):
 
     subclass = np.ma.MaskedArray
 
-    def _captured_class(self) -> type[Any]:
-        return np.ma.MaskedArray
-
     @property
     def mask(self) -> Any:
         """The mask: there is none."""

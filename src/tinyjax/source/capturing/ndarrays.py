@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, no_type_check
 
 import numpy as np
 
@@ -51,16 +51,14 @@ class Captured:
         raise NotImplementedError
 
     @property
+    @no_type_check  # which reads the class
     def __class__(self) -> type[Any]:
-        """The class that the program sees."""
-        return self._captured_class()
+        return class_of(self)
 
     @__class__.setter
+    @no_type_check
     def __class__(self, kind: Any) -> None:
         raise TypeError("the class of a number or an array cannot be set")
-
-    def _captured_class(self) -> type[Any]:
-        raise NotImplementedError
 
     # NumPy's protocols
 
@@ -255,9 +253,6 @@ class CapturedScalar(Captured):
     def _captured_object(self) -> Any:
         return self._value
 
-    def _captured_class(self) -> type[Any]:
-        return self.dtype.type
-
     def __hash__(self) -> int:
         raise runs.refusal("hash")
 
@@ -315,9 +310,6 @@ class CapturedFloat(CapturedScalar):
 
     __slots__ = ()
 
-    def _captured_class(self) -> type[Any]:
-        return complex if self.dtype.kind == "c" else float
-
     def __repr__(self) -> str:
         return self._captured_text(lambda data: repr(data.item()))
 
@@ -370,8 +362,8 @@ class CapturedArray(Captured):
         self._captured_cache: Array | None = None
         self._captured_version: int = -1
 
-    def _captured_class(self) -> type[Any]:
-        return np.ndarray
+    #: The class of NumPy's, or the subclass, that it is to the program.
+    subclass: type[Any] = np.ndarray
 
     @property
     def _captured_view(self) -> HostArray:
@@ -660,6 +652,21 @@ class CapturedArray(Captured):
 
 
 builtin_type: Final = type
+
+
+def class_of(x: Any) -> type[Any]:
+    """Return the class that a value under capture has to the program."""
+    kind = builtin_type(x)
+    if issubclass(kind, CapturedArray):
+        return kind.subclass
+    value = getattr(x, "_value", None)
+    if value is None:  # it is being made
+        return kind
+    dtype = np.dtype(value.dtype)
+    if kind is CapturedFloat:
+        return complex if dtype.kind == "c" else float
+    scalar: type[Any] = dtype.type
+    return scalar
 
 
 class Flat:

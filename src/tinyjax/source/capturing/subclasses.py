@@ -27,8 +27,6 @@ _NOT_METHODS: Final = frozenset(
 class CapturedSubclass(CapturedArray):
     """An array under capture of a subclass of ``numpy.ndarray``."""
 
-    subclass: type[Any] = np.ndarray
-
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
         return CapturedArray(self._captured_memory, self._captured_view, self, _same)
@@ -59,7 +57,6 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
         if not issubclass(np.ndarray, base):
             names.update({n: x for n, x in vars(base).items() if n not in _NOT_METHODS})
     names["subclass"] = subclass
-    names["_captured_class"] = lambda self: subclass
     return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
 
 
