@@ -14,7 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
-from typing import Any, Final, NoReturn, no_type_check
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,16 @@ VIEWS: Final[set[Any]] = {
 }
 
 
+class ClassOfProgram:
+    """The attribute ``__class__`` of values under capture: the class that the program sees."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return type(owner) if instance is None else class_of(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise TypeError("the class of a number or an array cannot be set")
+
+
 class Captured:
     """A value under capture."""
 
@@ -50,15 +60,7 @@ class Captured:
         """The traced value, or the data of an array without anything traced in it."""
         raise NotImplementedError
 
-    @property
-    @no_type_check  # which reads the class
-    def __class__(self) -> type[Any]:
-        return class_of(self)
-
-    @__class__.setter
-    @no_type_check
-    def __class__(self, kind: Any) -> None:
-        raise TypeError("the class of a number or an array cannot be set")
+    __class__: Any = ClassOfProgram()
 
     # NumPy's protocols
 
@@ -659,8 +661,9 @@ def class_of(x: Any) -> type[Any]:
     kind = builtin_type(x)
     if issubclass(kind, CapturedArray):
         return kind.subclass
-    value = getattr(x, "_value", None)
-    if value is None:  # it is being made
+    try:
+        value = object.__getattribute__(x, "_value")
+    except AttributeError:  # it is being made
         return kind
     dtype = np.dtype(value.dtype)
     if kind is CapturedFloat:
@@ -992,8 +995,8 @@ def isinstance_of(x: object, kind: type) -> bool:
     return issubclass(type(x), kind)
 
 
-def like(model: CapturedArray, array: CapturedArray) -> Any:
-    """Return an array as one of the class of another: of a subclass of ``numpy.ndarray``."""
+def like(model: CapturedArray, array: Captured) -> Any:
+    """Return an array or a number as one of the class of an array: of a subclass of NumPy's."""
     kind = type(model)
     if kind is CapturedArray or kind is type(array):
         return array
