@@ -88,15 +88,14 @@ class JitFunction(signatures.Called[P, R], PickledAsFunction):
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
-            if self._guarded is not None:
+            if not self._guarded:
+                try:
+                    entry = self._trace(signature)
+                except errors.UndecidedError:
+                    self._guarded = lazy.hook("guards").GuardedPrograms(self)
+            if entry is None:
                 guarded: R = self._guarded.call(signature, args, kwargs)
                 return guarded
-            try:
-                entry = self._trace(signature)
-            except errors.UndecidedError:
-                self._guarded = lazy.hook("guards").GuardedPrograms(self)
-        if entry is None:
-            return self._call(args, kwargs)
         if entry.staged.hooks:
             return self._call_noted(signature, entry, arrays, objects)
         trace = tr.current_trace()

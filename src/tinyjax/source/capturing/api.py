@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
 from tinyjax import config, errors, tree
+from tinyjax._base import tracebacks
 from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
@@ -46,7 +47,8 @@ class CapturedFunction(Generic[P, R]):
         if runs.current.get() is not None:
             nested: R = _captured(self.fun, args, kwargs)
             return nested
-        if tr.current_trace() is tr.EVAL and not _is_traced((args, kwargs)):
+        leaves = tree.leaves((args, kwargs))
+        if tr.current_trace() is tr.EVAL and not any(isinstance(x, Array) for x in leaves):
             return self.fun(*args, **kwargs)
         if self.check:
             checks.check_derivative(self.fun, CapturedFunction(self.fun), args, kwargs)
@@ -57,14 +59,13 @@ class CapturedFunction(Generic[P, R]):
                 result: R = _captured(self.fun, args, kwargs)
         except Exception as error:
             stores.close(run)
-            of_user = error.with_traceback(_of_user(error.__traceback__))
+            tracebacks.shorten(error, sys._getframe())
             if run.refusals and not isinstance(error, TinyjaxError):
-                raise run.refusals[0] from of_user
-            raise of_user  # noqa: B904 (it is the error itself)
+                raise run.refusals[0] from error
+            raise
         finally:
             runs.current.reset(token)
-        if run.stores:
-            stores.close(run)
+        stores.close(run)
         if run.refusals:
             raise run.refusals[0]
         return result
@@ -89,24 +90,6 @@ _WIDE: Final = {
     np.dtype(np.complex64): np.dtype(np.complex128),
     np.dtype(np.int32): np.dtype(np.int64),
 }
-
-
-def _is_traced(values: Any) -> bool:
-    return any(isinstance(leaf, Array) for leaf in tree.leaves(values))
-
-
-def _of_user(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of dispatchers."""
-    steps: list[TracebackType] = []
-    while traceback is not None:
-        name = traceback.tb_frame.f_globals.get("__name__", "")
-        if not name.startswith("tinyjax.source.capturing"):
-            steps.append(traceback)
-        traceback = traceback.tb_next
-    rest: TracebackType | None = None
-    for step in reversed(steps):
-        rest = TracebackType(rest, step.tb_frame, step.tb_lasti, step.tb_lineno)
-    return rest
 
 
 def capture(fun: Callable[P, R], *, check: bool = False) -> CapturedFunction[P, R]:

@@ -118,40 +118,35 @@ def _common(tracer: BatchTracer, purpose: str) -> HostArray:
 
 def data(value: Any) -> HostArray | None:
     """Return the data of a value; None where it is staged or batched."""
-    while isinstance(value, Tracer):
-        if isinstance(value, WitnessTracer):
-            return value.data
-        if isinstance(value, BatchTracer) or not (parts := value.components()):
-            return None
-        value = parts[0]
-    return np.asarray(value)
+    value = _innermost(value)
+    if isinstance(value, WitnessTracer):
+        return value.data
+    return None if isinstance(value, Tracer) else np.asarray(value)
 
 
 def example(value: Any) -> HostArray | None:
     """Return the data of a value, or of the first example of a batch; None where it is staged."""
-    while isinstance(value, Tracer):
-        if isinstance(value, WitnessTracer):
-            return value.data
-        if isinstance(value, BatchTracer):
-            batch = example(value.val)
-            if batch is None or not batch.shape[value.axis]:
-                return None
-            first: HostArray = np.take(batch, 0, value.axis)
-            return first
-        parts = value.components()
-        if not parts:
-            return None
-        value = parts[0]
-    return np.asarray(value)
+    value = _innermost(value)
+    if not isinstance(value, BatchTracer):
+        return data(value)
+    batch = example(value.val)
+    if batch is None or not batch.shape[value.axis]:
+        return None
+    first: HostArray = np.take(batch, 0, value.axis)
+    return first
 
 
 def is_staged(value: Any) -> bool:
     """Return whether a compiled program will compute a value, so that decisions need guards."""
-    while isinstance(value, Tracer):
-        if isinstance(value, WitnessTracer):
-            return True
+    value = _innermost(value)
+    return is_staged(value.val) if isinstance(value, BatchTracer) else isinstance(value, Tracer)
+
+
+def _innermost(value: Any) -> Any:
+    """Return what the primals of a value are made of: data, a batch, or a staged value."""
+    while isinstance(value, Tracer) and not isinstance(value, (BatchTracer, WitnessTracer)):
         parts = value.components()
         if not parts:
-            return True
+            break
         value = parts[0]
-    return False
+    return value

@@ -101,7 +101,7 @@ class WitnessTrace(Trace):
 
     def _staged(self, args: Sequence[Array]) -> list[Array]:
         return [
-            arg.staged if isinstance(arg, WitnessTracer) and arg._trace is self else arg
+            arg.staged if isinstance(arg, WitnessTracer) and self._owns(arg) else arg
             for arg in args
         ]
 
