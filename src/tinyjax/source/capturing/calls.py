@@ -106,6 +106,7 @@ def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     kind = type(owner)
     if kind is ModuleType:
         function = getattr(owner, name)
+        # as in call, without another call: half of the time of math.sin(x) in a loop over data
         if type(function) is BuiltinFunctionType and not kwargs and _are_atoms(args):
             result = function(*args)
             return follow(result) if type(result) is np.ndarray else result
@@ -134,10 +135,10 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         if module.startswith("tinyjax.source.capturing"):
             return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
-    if package == "numpy" and (ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)):
+    if package == "numpy" and ndarrays.are_captured(args, kwargs):
         if g in ndarrays.VIEWS:
             return ndarrays.apply_function(g, args, kwargs)
-        if not (ndarrays.is_traced(args) or ndarrays.is_traced(kwargs)):
+        if not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)
     elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
@@ -167,8 +168,7 @@ def _dispatched_if_function(x: Any) -> Any:
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function of tinyjax's, which takes and gives traced values."""
-    options = {name: ndarrays._valued(x) for name, x in kwargs.items()}
-    return ndarrays.wrap(g(*[ndarrays._valued(x) for x in args], **options))
+    return ndarrays.wrap(ndarrays.with_values(g, args, kwargs))
 
 
 def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
@@ -241,7 +241,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
         else:
             return ndarrays.wrap_ufunc(g, args)
     args = _with_arrays(args)
-    if not (ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)):
+    if not ndarrays.are_captured(args, kwargs):
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
         kwargs = {**kwargs, "out": args[g.nin :]}
@@ -272,7 +272,7 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     args = _with_arrays(args)
-    if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+    if ndarrays.are_captured(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return follow(g(*args, **kwargs))
 
@@ -298,13 +298,13 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
     if kind is _Cached:
-        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+        if ndarrays.are_captured(args, kwargs):
             return call(g.__wrapped__, *args, **kwargs)
         return g(*args, **kwargs)
     if kind in _BUILTIN:
         return call_builtin(g, args, kwargs)
     if kind.__module__.startswith("numba") and hasattr(g, "py_func"):
-        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+        if ndarrays.are_captured(args, kwargs):
             return call(g.py_func, *args, **kwargs)
         return native(g, args, kwargs)
     if issubclass(kind, np.vectorize):
@@ -346,9 +346,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         method = getattr(CapturedArray if ndarrays.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
     if isinstance(owner, np.ndarray):
-        if g.__name__ == "__array_ufunc__" and (
-            ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs)
-        ):
+        if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
             function, method, *operands = args
             operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
             return ndarrays.apply_ufunc(function, method, operands, kwargs)
@@ -358,9 +356,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
             return _call_ufunc(ufunc, operands, {})
         if ndarrays.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
             return ndarrays.apply_function(func, (owner, *args), kwargs)
-        return follow(g(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()}))
+        return ndarrays.with_data(g, args, kwargs)
     if type(owner) is np.ufunc:
-        if ndarrays.holds_captured(args) or ndarrays.holds_captured(kwargs):
+        if ndarrays.are_captured(args, kwargs):
             return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
         return follow(g(*args, **kwargs))
     if type(owner) is dict:
@@ -376,7 +374,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     module = getattr(g, "__module__", None) or ""
     if module in _OF_PYTHON:
         return g(*[captured_function(x) for x in args], **kwargs)
-    if module.startswith("numpy") and (ndarrays.is_traced(args) or ndarrays.is_traced(kwargs)):
+    if module.startswith("numpy") and ndarrays.are_traced(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
 
@@ -429,7 +427,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     Raises:
         CaptureError: an argument is traced, and the code needs data.
     """
-    if counterparts and (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
+    if counterparts and ndarrays.are_traced(args, kwargs):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -444,9 +442,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = g(*passed, **options)
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        if isinstance(error, TinyjaxError) or not (
-            ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)
-        ):
+        if isinstance(error, TinyjaxError) or not ndarrays.are_traced(args, kwargs):
             raise
         raise runs.refusal(_qualified_name(g)) from error
     if isinstance(result, _READ):
@@ -566,10 +562,10 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
     if is_library or issubclass(cls, np.ndarray):
         return native(cls, args, kwargs)
     if cls in (bytes, bytearray, memoryview):
-        if ndarrays.is_traced(list(args)):
+        if ndarrays.is_traced(args):
             raise runs.refusal(cls.__name__)
         return native(cls, args, kwargs)
-    if package in _OF_NUMBERS and ndarrays.is_traced(list(args)):
+    if package in _OF_NUMBERS and ndarrays.is_traced(args):
         raise runs.refusal(_qualified_name(cls))
     return cls(*[captured_function(x) for x in args], **kwargs)
 
@@ -720,7 +716,9 @@ def get_attribute(owner: Any, name: str, *default: Any) -> Any:
 
 
 def has_attribute(owner: Any, name: str) -> bool:
-    """Return what the function ``hasattr`` does."""
+    """Return what the function ``hasattr`` does: of a number, what numbers of its class have."""
+    if ndarrays.is_captured(owner) and not ndarrays.is_array(owner):
+        return hasattr(owner.__class__, name)
     try:
         attribute(owner, name)
     except AttributeError:
@@ -871,8 +869,6 @@ def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[.
 #: Classes of operands that are what they hold.
 _CAPTURED: Final = {CapturedArray, CapturedFloat, ndarrays.CapturedScalar}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
-#: Numbers of Python's, whose operators give such numbers.
-_NUMBERS: Final = {CapturedFloat, float, int, complex, bool}
 
 
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
@@ -880,14 +876,14 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     method, reflected = f"__{name}__", f"__{reflected_name}__"
     is_elementwise, is_power = name != "matmul", name == "pow"
     divides = name in ("truediv", "floordiv", "mod")
-    compares = name in ("lt", "le", "gt", "ge", "eq", "ne")
+    compares = name in rewriting.COMPARISONS.values()
     inherited = getattr(object, method, None)
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
         if first in _ATOMS and second in _ATOMS:
             return apply(x, y)
-        if first in _NUMBERS and second in _NUMBERS:
+        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
             if is_power:
                 return ndarrays.power(x, y)
             if divides and ndarrays.is_zero(y):
@@ -1033,35 +1029,16 @@ def enter(manager: Any) -> Any:
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}
-for _name in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-]:
+_REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+for _name in rewriting.OPERATORS.values():
     _apply = getattr(operator, _SYMBOLS.get(_name, _name))
     _dispatch = _binary(_apply, _name, f"r{_name}")
     rewriting.DISPATCHERS[_name] = _dispatch
     rewriting.DISPATCHERS[f"i{_name}"] = _in_place(getattr(operator, f"i{_name}"), _name, _dispatch)
-for _name, _other in {
-    "lt": "gt",
-    "le": "ge",
-    "gt": "lt",
-    "ge": "le",
-    "eq": "eq",
-    "ne": "ne",
-}.items():
-    rewriting.DISPATCHERS[_name] = _binary(getattr(operator, _name), _name, _other)
-for _name in ("neg", "pos", "invert"):
+for _name in rewriting.COMPARISONS.values():
+    _apply = getattr(operator, _name)
+    rewriting.DISPATCHERS[_name] = _binary(_apply, _name, _REFLECTED[_name])
+for _name in rewriting.UNARY.values():
     rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
 rewriting.DISPATCHERS.update(
     call=call,

@@ -16,7 +16,7 @@ import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
-from tinyjax.source.capturing.calls import attribute, call, iterate, reaches_captured
+from tinyjax.source.capturing.calls import call, iterate, reaches_captured
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     CapturedArray,
@@ -105,40 +105,32 @@ def _array(
     return as_array(x, dtype, order, copy=copy, subok=subok, ndmin=ndmin)
 
 
-@handles(np.asarray)
-def _asarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: Any = None,
-    like: Any = None,
-) -> Any:
-    return as_array(a, dtype, order, copy=copy)
+def _as_array(function: Any, subok: bool) -> None:
+    def handler(
+        a: Any,
+        dtype: Any = None,
+        order: Any = None,
+        *,
+        device: Any = None,
+        copy: Any = None,
+        like: Any = None,
+    ) -> Any:
+        return as_array(a, dtype, order, copy=copy, subok=subok)
+
+    HANDLERS[function] = handler
 
 
-@handles(np.asanyarray)
-def _asanyarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
-    *,
-    device: Any = None,
-    copy: Any = None,
-    like: Any = None,
-) -> Any:
-    return as_array(a, dtype, order, copy=copy, subok=True)
+def _in_order(function: Any, order: str) -> None:
+    def handler(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+        return as_array(a, dtype, order, ndmin=1)
+
+    HANDLERS[function] = handler
 
 
-@handles(np.ascontiguousarray)
-def _ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return as_array(a, dtype, "C", ndmin=1)
-
-
-@handles(np.asfortranarray)
-def _asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return as_array(a, dtype, "F", ndmin=1)
+_as_array(np.asarray, subok=False)
+_as_array(np.asanyarray, subok=True)
+_in_order(np.ascontiguousarray, "C")
+_in_order(np.asfortranarray, "F")
 
 
 @handles(np.asarray_chkfinite)
@@ -151,10 +143,8 @@ def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 @handles(np.arange)
 def _arange(*args: Any, **kwargs: Any) -> Any:
-    if not is_traced(list(args)) or kwargs:
-        return follow(
-            np.arange(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
-        )
+    if not is_traced(args) or kwargs:
+        return ndarrays.with_data(np.arange, args, kwargs)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = max(int(np.ceil((stop - start) / step)), 0)
     return start + step * follow(np.arange(float(count)))
@@ -208,25 +198,14 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
     return made
 
 
-@handles(np.atleast_1d)
-def _atleast_1d(*arrays: Any) -> Any:
-    return _atleast(np.atleast_1d, arrays)
-
-
-@handles(np.atleast_2d)
-def _atleast_2d(*arrays: Any) -> Any:
-    return _atleast(np.atleast_2d, arrays)
-
-
-@handles(np.atleast_3d)
-def _atleast_3d(*arrays: Any) -> Any:
-    return _atleast(np.atleast_3d, arrays)
-
-
-def _atleast(function: Any, arrays: Any) -> Any:
+def _atleast(function: Any, *arrays: Any) -> Any:
     made = [as_array(x, subok=True) for x in arrays]
     views = [view_by(x, function) if is_array(x) else function(x) for x in made]
     return views[0] if len(views) == 1 else tuple(views)
+
+
+for _function in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    HANDLERS[_function] = functools.partial(_atleast, _function)
 
 
 @handles(np.broadcast_arrays)
@@ -348,11 +327,8 @@ def _trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
 
 
 def _applied(function: Any, args: Any, kwargs: Any) -> Any:
-    if is_traced(list(args)) or is_traced(kwargs):
-        return apply_to_traced(function, args, kwargs)
-    options = {name: plain(x) for name, x in kwargs.items()}
-    result = function(*map(plain, args), **options)
-    return follow(result) if kwargs.get("out") is None else kwargs["out"]
+    apply = apply_to_traced if ndarrays.are_traced(args, kwargs) else ndarrays.with_data
+    return apply(function, args, kwargs)
 
 
 # Writing
@@ -529,18 +505,6 @@ def _can_cast(from_: Any, dtype: Any, casting: Any = "safe") -> bool:
 @handles(np.common_type)
 def _common_type(*arrays: Any) -> Any:
     return np.common_type(*[np.empty(0, x.dtype) if is_captured(x) else x for x in arrays])
-
-
-@handles(hasattr)
-def _hasattr(x: Any, name: str) -> bool:
-    """Return whether an object has an attribute: a number, if numbers of its class have it."""
-    if is_captured(x) and not is_array(x):
-        return hasattr(x.__class__, name)
-    try:
-        attribute(x, name)
-    except AttributeError:
-        return False
-    return True
 
 
 @handles(np.min_scalar_type)
@@ -828,7 +792,7 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if self.signature is not None or kwargs or self.excluded:
         own: Any = np.vectorize.__call__
         return (rewriting.rewritten(own) or own)(self, *args, **kwargs)
-    if not is_traced(list(args)) and not reaches_captured(self.pyfunc):
+    if not is_traced(args) and not reaches_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
     flats = [np.ravel(x) for x in map(_fresh, arrays)]
@@ -994,7 +958,7 @@ def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -
     """Register the counterpart of a function of numbers, which raises what the function raises."""
 
     def handler(*args: Any, **kwargs: Any) -> Any:
-        if not is_traced(list(args)):
+        if not is_traced(args):
             return function(*[plain(x) for x in args], **kwargs)
         known = [_data(x) for x in args]
         if all(x is not None for x in known):
@@ -1159,7 +1123,7 @@ def _complex(function: Any, ours: Callable[..., Any]) -> None:
     """Register the counterpart of a function of complex numbers."""
 
     def handler(*args: Any) -> Any:
-        if not is_traced(list(args)):
+        if not is_traced(args):
             return function(*[plain(x) for x in args])
         known = [_data(x) for x in args]
         if all(x is not None for x in known):

@@ -155,8 +155,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         The result; NotImplemented where there is no counterpart, nothing is traced, or the values
         differ.
     """
-    is_traced = ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)
-    if not is_traced and not any(map(_closes_over_captured, (*args, *kwargs.values()))):
+    if not ndarrays.are_traced(args, kwargs) and not any(
+        map(_closes_over_captured, (*args, *kwargs.values()))
+    ):
         return NotImplemented
     own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
     if own is not None:
@@ -168,12 +169,10 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         args = (args[0], np.atleast_1d(args[1]), *args[2:])
     overwritten = overwriting.overwritten(g, args, kwargs)
     args, kwargs = _without_neutral(g, args, kwargs)
-    passed = [ndarrays._valued(x) for x in args]
-    options = {name: ndarrays._valued(x) for name, x in kwargs.items()}
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
-        result = ours(*passed, **options)
+        result = ndarrays.with_values(ours, args, kwargs)
     except _REFUSED as error:
         if isinstance(error, (DivergenceError, UndecidedError)):
             raise
@@ -293,12 +292,6 @@ def rule(function: Any, ours: Any) -> None:
 
 
 def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
-    if not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
-        return ndarrays.follow(
-            function(
-                *map(ndarrays.plain, args), **{n: ndarrays.plain(x) for n, x in kwargs.items()}
-            )
-        )
-    return ndarrays.wrap(
-        ours(*map(ndarrays._valued, args), **{n: ndarrays._valued(x) for n, x in kwargs.items()})
-    )
+    if not ndarrays.are_traced(args, kwargs):
+        return ndarrays.with_data(function, args, kwargs)
+    return ndarrays.wrap(ndarrays.with_values(ours, args, kwargs))

@@ -762,6 +762,16 @@ def is_traced(x: Any, depth: int = _DEPTH) -> bool:
     return isinstance(x, Array)
 
 
+def are_captured(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Return whether some arguments of a call are under capture."""
+    return holds_captured(args) or holds_captured(kwargs)
+
+
+def are_traced(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Return whether some arguments of a call are traced."""
+    return is_traced(args) or is_traced(kwargs)
+
+
 #: Makes a function of the program one of traced values; set by the module that calls functions.
 functions: Final[list[Callable[[Any], Any]]] = []
 
@@ -830,7 +840,7 @@ def laid_out(value: Array, model: Any, order: Any) -> Any:
     return _in_memory(np.empty_like(view, value.dtype, order, subok=False), value)
 
 
-def _in_memory(layout: HostArray, value: Array) -> Any:
+def _in_memory(layout: HostArray, value: Any) -> Any:
     """Return a value in new memory, whose axes are in the order of a layout."""
     if isinstance(value, Tracer):
         return CapturedArray(memories.Memory(layout, value))
@@ -944,12 +954,7 @@ def _as_model(result: Any, model: Any) -> Any:
         return result
     if result._captured_layout is not None or not result.flags.c_contiguous:
         return result
-    layout = np.empty_like(model, result.dtype, subok=False)
-    value = result._captured_value
-    if isinstance(value, Array):
-        return CapturedArray(memories.Memory(layout, value))
-    layout[...] = value
-    return follow(layout)
+    return _in_memory(np.empty_like(model, result.dtype, subok=False), result._captured_value)
 
 
 def follow(x: Any) -> Any:
@@ -1306,7 +1311,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
         where = runs.decide(where._captured_value, "where")
     if method == "at":
         return _apply_at(ufunc, inputs)
-    if not is_traced(list(inputs)):
+    if not is_traced(inputs):
         return _plain_ufunc(ufunc, method, inputs, outs, where, options)
     order = options.pop("order", "K") if method == "__call__" else "K"
     order = _order_of_all(inputs) if order == "A" else order
@@ -1382,7 +1387,7 @@ def _plain_ufunc(
     values = [plain(x) for x in inputs]
     if outs is None:
         return follow(function(*values, **options))
-    if is_traced(list(outs)):
+    if is_traced(outs):
         result = function(*values, **options)
         if where is True:
             return put_out(outs[0], result)
@@ -1394,7 +1399,7 @@ def _plain_ufunc(
 
 def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
     target, key, *values = inputs
-    if not is_traced(list(inputs)):
+    if not is_traced(inputs):
         ufunc.at(plain(target), plain(key), *[plain(x) for x in values])
         return
     key, shape = key_of(key), np.shape(target)
@@ -1460,10 +1465,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
             step = functools.partial(_applied_to, func, rest, options)
             return in_order_of_memory(array, step) if by_order else view_by(array, step)
-    if not is_traced(list(args)) and not is_traced(kwargs):
-        out = kwargs.get("out")
-        result = func(*[plain(x) for x in args], **{name: plain(x) for name, x in kwargs.items()})
-        return follow(result) if out is None else out
+    if not are_traced(args, kwargs):
+        return with_data(func, args, kwargs)
     result = apply_to_traced(func, args, kwargs)
     if func in _KEEPS_CLASS and args and is_array(args[0]) and is_captured(result):
         return like(args[0], result)
@@ -1475,6 +1478,13 @@ _KEEPS_CLASS: Final = {
     *(np.dot, np.trace, np.take, np.repeat, np.cumsum, np.cumprod, np.round, np.around, np.clip),
     *(np.sort, np.partition, np.compress, np.choose, np.sum, np.prod, np.mean, np.max, np.min),
 }
+
+
+def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function with data, and follow its result, or return what it has written."""
+    out = kwargs.get("out")
+    result = func(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+    return follow(result) if out is None else out
 
 
 def _is_converted(func: Any, x: Any) -> bool:
@@ -1507,15 +1517,13 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if out is not None and func in _ACCUMULATED and len(args) < 3:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
-        options = {name: _valued(x) for name, x in kwargs.items()}
-        result = wrap(func(*[_valued(x) for x in args], **options))
+        result = wrap(with_values(func, args, kwargs))
         is_single = _holds_single(result)
         if is_single or func in _REORDERED or _holds_permuted(args) or _holds_permuted(kwargs):
             model = _example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
-                wide = [_valued(_widened(x)) for x in args]
-                options = {name: _valued(_widened(x)) for name, x in kwargs.items()}
-                result = wrap(func(*wide, **options))
+                wide = {name: _widened(x) for name, x in kwargs.items()}
+                result = wrap(with_values(func, [*map(_widened, args)], wide))
             result = _as_model(result, model)
         if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
             result = array_of(result._captured_value)
@@ -1587,6 +1595,11 @@ def _valued(x: Any) -> Any:
     return unwrap(x)
 
 
+def with_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function of tinyjax's with traced values, and functions of them."""
+    return func(*map(_valued, args), **{name: _valued(x) for name, x in kwargs.items()})
+
+
 # Operators and methods
 
 
@@ -1639,7 +1652,8 @@ def _is_whole_constant(y: Any) -> bool:
     return not isinstance_of(y, Captured) and float(y).is_integer()
 
 
-_PYTHON: Final = {int, float, complex, bool, CapturedFloat}
+#: Numbers of Python's, whose operators give such numbers.
+NUMBERS: Final = {int, float, complex, bool, CapturedFloat}
 _DIVISIONS: Final = {np.true_divide, np.floor_divide, np.remainder}
 
 
@@ -1654,12 +1668,12 @@ def _binary(ufunc: np.ufunc, name: str) -> None:
         return number(wrap_ufunc(ufunc, (x, y)))
 
     def forward(self: Any, other: Any) -> Any:
-        if type(self) is CapturedFloat and type(other) in _PYTHON:
+        if type(self) is CapturedFloat and type(other) in NUMBERS:
             return numbers(self, other)
         return apply_ufunc(ufunc, "__call__", (self, other), {})
 
     def reflected(self: Any, other: Any) -> Any:
-        if type(self) is CapturedFloat and type(other) in _PYTHON:
+        if type(self) is CapturedFloat and type(other) in NUMBERS:
             return numbers(other, self)
         return apply_ufunc(ufunc, "__call__", (other, self), {})
 

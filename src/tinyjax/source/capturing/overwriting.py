@@ -32,7 +32,7 @@ def overwritten(
 ) -> list[ndarrays.CapturedArray]:
     """Return the arrays under capture that a call of a function may overwrite."""
     signature = _signature(g)
-    if signature is None or not (ndarrays.is_traced(list(args)) or ndarrays.is_traced(kwargs)):
+    if signature is None or not ndarrays.are_traced(args, kwargs):
         return []
     try:
         bound = signature.bind(*args, **kwargs).arguments

@@ -202,7 +202,8 @@ def _constant(const: Any) -> Any:
     return const
 
 
-_OPERATORS: Final[dict[type[ast.operator], str]] = {
+#: Names of Python's operators, as those of their methods are.
+OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.Add: "add",
     ast.Sub: "sub",
     ast.Mult: "mul",
@@ -217,7 +218,7 @@ _OPERATORS: Final[dict[type[ast.operator], str]] = {
     ast.LShift: "lshift",
     ast.RShift: "rshift",
 }
-_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "lt",
     ast.LtE: "le",
     ast.Gt: "gt",
@@ -225,7 +226,7 @@ _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-_UNARY: Final[dict[type[ast.unaryop], str]] = {
+UNARY: Final[dict[type[ast.unaryop], str]] = {
     ast.USub: "neg",
     ast.UAdd: "pos",
     ast.Invert: "invert",
@@ -268,18 +269,18 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return self._dispatch(node, _OPERATORS[type(node.op)], [node.left, node.right])
+        return self._dispatch(node, OPERATORS[type(node.op)], [node.left, node.right])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.operand, ast.Constant):
             return node
         self.generic_visit(node)
-        name = _UNARY.get(type(node.op))
+        name = UNARY.get(type(node.op))
         return node if name is None else self._dispatch(node, name, [node.operand])
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        name = _COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        name = COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         return (
             node if name is None else self._dispatch(node, name, [node.left, node.comparators[0]])
         )
@@ -343,7 +344,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        target, name = node.target, f"i{_OPERATORS[type(node.op)]}"
+        target, name = node.target, f"i{OPERATORS[type(node.op)]}"
         if isinstance(target, ast.Name):
             loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
             value = self._dispatch(node, name, [loaded, self.visit(node.value)])
