@@ -104,9 +104,9 @@ def differences(function: Callable[[Vector], float], x: Vector, step: float = 1e
 
 
 # %%
-# The tracks are simulated. `filterpy` computes the likelihood by SciPy's eigenvalues, whose
-# derivatives are not defined where two of them are equal. So the search must not start from
-# multiples of the identity.
+# The tracks are simulated. `filterpy` computes the likelihood by SciPy's density, which capture
+# differentiates by a Cholesky decomposition: the eigenvalues that SciPy uses have no derivatives
+# where two of them are equal.
 
 
 def sail(steps: int, rng: np.random.Generator) -> Vector:
