@@ -34,11 +34,9 @@ PRINCIPLE = (5.0, 5.0)
 EXCEPTIONS: dict[str, tuple[float, float]] = {
     # products of whole arrays in place, each of which is kept before, restored after, and read for
     # the cotangent of the other factor
-    "cholesky_by_columns": (5.0, 5.5),
     "correlation": (5.0, 6.5),
     "horner": (5.0, 6.5),
     "householder": (5.0, 6.0),
-    "multiply_rows": (5.0, 5.5),
     "perceptron": (5.0, 6.0),
 }
 

@@ -22,6 +22,16 @@ def test_drawn_programs(tmp_path: Path) -> None:
     assert found.outcomes["gradient", "right"] > 0.8 * PROGRAMS
 
 
+def test_drawn_programs_are_read_or_captured(tmp_path: Path) -> None:
+    """``source.grad`` gives the gradients of the same programs."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = survey(range(2 * PROGRAMS, 4 * PROGRAMS), tmp_path, most=3, checks=["read"])
+    texts = [f"{outcome}\n{program}" for program, outcome in found.mistakes]
+    assert not texts, "\n".join(texts)
+    assert found.outcomes["read", "right"] > 1.6 * PROGRAMS
+
+
 def test_programs_are_unlike(tmp_path: Path) -> None:
     """A seed draws the same program each time, and no two seeds draw the same."""
     from capturing.drawing import drawn

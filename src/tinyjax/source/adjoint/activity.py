@@ -10,9 +10,10 @@ from typing import Any, Final, TypeGuard
 
 import attrs
 
-from tinyjax._base.frames import Location
+from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
+from tinyjax.source.adjoint.certainty import Certainty
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import registry
@@ -114,6 +115,13 @@ class Activity:
                 for statement in blocks[index].statements
                 for array in self._read_in_loop(statement)
             }
+            self.accumulated -= {
+                s.call.args[0]
+                for s in program.statements
+                if s.function is operator.getitem
+                and isinstance(s.call.args[0], ir.Variable)
+                and not self.is_item(s)
+            }
         self.residuals: list[list[ir.Variable]] = [[] for _ in blocks]
         #: The pullbacks of calls, which only the forward program has.
         self._backs: dict[ir.Variable, ir.Variable] = {}
@@ -214,6 +222,10 @@ class Activity:
         while more := self._to_shadow(aliases) - self.shadowed:
             self.shadowed |= more
             self.kinds = infer(self.ir, arguments, self.shadowed, known)
+        if not self.ir.filename.startswith(PACKAGE_DIRECTORY):
+            Certainty(
+                self.ir, self.ranks, self.kinds, aliases, is_cautious=self.is_cautious
+            ).check()
         self.shadowed -= self._read_at_once(aliases)
 
     def _to_shadow(self, aliases: Aliases) -> set[ir.Variable]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyjax.source import facts
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
@@ -25,31 +26,12 @@ WRITING: Final = frozenset(
 TAKING: Final = frozenset((operator.getitem, getattr, runtime.defined, runtime.items_of))
 #: Operators that may put containers together, whose items are then shared.
 _JOINING: Final = frozenset((operator.add, operator.mul))
-#: Functions of NumPy that make arrays without any that they are made of.
-_MAKING: Final[frozenset[Any]] = frozenset(
-    (np.arange, np.empty, np.empty_like, np.eye, np.full, np.full_like, np.identity, np.linspace,
-     np.ones, np.ones_like, np.zeros, np.zeros_like)
-)  # fmt: skip
+#: What indices and results are made of.
+_PARTS: Final = frozenset((runtime.make_tuple, slice))
 #: Parameters of ``np.ndarray`` with which it makes an array of its own.
 _OF_NEW: Final = ("shape", "dtype", "order")
-#: Functions of NumPy whose results share no memory with their arguments.
-_COPYING: Final[frozenset[Any]] = frozenset(
-    (np.array, np.average, np.clip, np.concatenate, np.convolve, np.copy, np.correlate, np.cross,
-     np.cumprod, np.cumsum, np.diff, np.dot, np.hstack, np.inner, np.interp, np.kron, np.max,
-     np.mean, np.median, np.min, np.outer, np.pad, np.prod, np.repeat, np.roll, np.sort, np.stack,
-     np.std, np.sum, np.take, np.tensordot, np.tile, np.trace, np.tril, np.triu, np.var, np.vdot,
-     np.vstack, np.where, np.full, arrays.copied,
-     np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.rfft, np.linalg.cholesky,
-     np.linalg.det, np.linalg.inv, np.linalg.norm, np.linalg.solve, runtime.fitting)
-)  # fmt: skip
-#: Methods of arrays of which the same holds.
-_COPYING_METHODS: Final = frozenset(
-    ("all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumprod",
-     "cumsum", "dot", "flatten", "item", "max", "mean", "min", "prod", "repeat", "round", "std",
-     "sum", "take", "tolist", "trace", "var")
-)  # fmt: skip
-#: What of an array is an array.
-_PARTS: Final = frozenset(("T", "imag", "mT", "real"))
+#: Functions of the front end and of rules whose results share no memory with their arguments.
+_COPYING: Final[frozenset[Any]] = frozenset((arrays.copied, runtime.fitting))
 
 
 class Aliases:
@@ -81,6 +63,11 @@ class Aliases:
         self._parents: dict[ir.Variable, ir.Variable] = {}
         self._made: set[ir.Variable] = set()
         self._arrays: dict[ir.Atom, bool] = _arrays(program, arguments)
+        self._methods: dict[ir.Atom, Any] = {
+            s.variable: ir.value_of(s.call.args[1])
+            for s in program.statements
+            if s.function is getattr and len(s.call.args) == 2
+        }
         self._is_cautious = is_cautious
         self._outside: ir.Variable = program.blocks[0].arguments[0]
         pairs = zip(program.blocks[0].arguments, arguments, strict=True)
@@ -103,6 +90,18 @@ class Aliases:
         """Return whether a call only reads its arguments: it neither keeps nor changes them."""
         return ir.value_of(call.function) not in WRITING and self.copies(call)
 
+    def is_reading(self, statement: ir.Statement) -> bool:
+        """Return whether a statement changes nothing and hands on nothing but to NumPy."""
+        function = statement.function
+        if function in TAKING or runtime.is_in(function, _PARTS):
+            return True
+        is_view = self._methods.get(statement.call.function) in facts.VIEW_METHODS
+        return is_view or self.reads_only(statement.call)
+
+    def is_outside(self, variable: ir.Variable) -> bool:
+        """Return whether a variable may share memory with what the program has not made."""
+        return self.class_of(variable) is self.class_of(self._outside)
+
     def members(self, variables: Iterable[ir.Variable]) -> set[ir.Variable]:
         """Return the variables of written classes that may alias one of the given variables."""
         classes = set(map(self.class_of, variables))
@@ -124,6 +123,8 @@ class Aliases:
             self._join([variable, self._outside])
         elif self.copies(call):
             self._made.add(variable)
+        elif self._methods.get(call.function) in facts.VIEW_METHODS:
+            self._join([variable, call.function])
         else:
             self._join([variable, *call.atoms])
             if function in _JOINING:  # what is an array, and no container, is its own
@@ -153,13 +154,16 @@ class Aliases:
     def copies(self, call: ir.Call) -> bool:
         """Return whether the result of a call shares no memory with its arguments."""
         function = ir.value_of(call.function)
+        names = tuple([name for name, _ in call.keywords])
         if function is None:
-            return self._arrays.get(call.function, False) and not call.keywords
+            name = self._methods.get(call.function)
+            is_array = self._arrays.get(call.function, False)
+            return is_array and facts.is_fresh(name, len(call.args), names)
         if function in _JOINING:
             return all(_is_number(x) or self._arrays.get(x, False) for x in call.args)
         if function is np.ndarray:  # of a shape and a dtype, and of no buffer
             return len(call.args) <= 2 and {name for name, _ in call.keywords} <= {*_OF_NEW}
-        return _copies(function) or registry.is_inert(function)
+        return _copies(function, len(call.args), names) or registry.is_inert(function)
 
 
 def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
@@ -167,7 +171,7 @@ def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
     function = ir.value_of(call.function)
     if function in WRITING or function is runtime.augmented:
         return True
-    known = _copies(function) or registry.is_inert(function) or function in TAKING
+    known = _copies(function, len(call.args)) or registry.is_inert(function) or function in TAKING
     return is_cautious and not known and _may_write(call)
 
 
@@ -185,12 +189,18 @@ def _is_number(atom: ir.Atom) -> bool:
     return isinstance(ir.value_of(atom), (bool, int, float, complex))
 
 
-def _copies(function: Any) -> bool:
+def _copies(function: Any, count: int = 1, names: tuple[str, ...] = ()) -> bool:
     """Return whether a function's results share no memory with its arguments."""
-    if any(runtime.is_in(function, known) for known in (syntax.ARITHMETIC, _COPYING, _MAKING)):
+    if any(runtime.is_in(function, known) for known in (syntax.ARITHMETIC, _COPYING)):
         return True
     is_mathematical = getattr(function, "__module__", "") in ("math", "cmath")
-    return isinstance(function, np.ufunc) or is_mathematical
+    return is_mathematical or (callable(function) and facts.is_fresh(function, count, names))
+
+
+def _is_of_arrays(name: Any) -> bool:
+    """Return whether what arrays have of a name is an array, or a method that gives arrays."""
+    known = (facts.VIEW_ATTRIBUTES, facts.VIEW_METHODS, facts.FRESH_METHODS, facts.FRESH_WITHOUT)
+    return any(name in names for names in known)
 
 
 def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
@@ -202,12 +212,15 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
             return of_function
         if function is getattr and len(call.args) == 2:
             name = ir.value_of(call.args[1])
-            return args[0] and (name in _PARTS or name in _COPYING_METHODS)
+            return args[0] and _is_of_arrays(name)
         if function in TAKING:
             return args[0]
         if function in (runtime.updated, runtime.augmented):
             return args[1]
-        return all(args) if function in _JOINING else _copies(function)
+        if function in _JOINING:
+            return all(args)
+        names = tuple([name for name, _ in call.keywords])
+        return _copies(function, len(call.args), names)
 
     pairs = zip(program.blocks[0].arguments, arguments, strict=True)
     known = {v: kind.numeric or kind.is_array for v, kind in pairs}

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
 from tinyjax.source.adjoint.rules import arrays
@@ -29,10 +30,13 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
     functions = {statement.function for statement in program.statements}
     if runtime.updated in functions:
         program = _with_changes(program, arguments, is_cautious=is_cautious)
-    if not any(kind.is_array for kind in arguments) and runtime.exchange not in functions:
-        return program
-    if functions & _TOGETHER.keys() and runtime.items_of in functions:
+    has_arrays = any(kind.is_array for kind in arguments) or runtime.exchange in functions
+    if has_arrays and functions & _TOGETHER.keys() and runtime.items_of in functions:
         program = _with_direct_items(program, Ranks(program, arguments))
+    if is_cautious or not functions.isdisjoint(WRITING):
+        program = _taken_apart(program)
+    if not has_arrays:
+        return program
     program = _with_copies(program, Ranks(program, arguments))
     ranks = Ranks(program, arguments)
     if any(map(ranks.is_array, [v for block in program.blocks for v in block.defined])):
@@ -68,6 +72,34 @@ def _without_unused(blocks: list[ir.Block], functions: tuple[Any, ...]) -> list[
     ]
 
 
+def _taken_apart(program: ir.IR) -> ir.IR:
+    """Return a program that takes items of what it takes apart, of which an array's are views."""
+    items: dict[ir.Atom, ir.Variable] = {}
+
+    def parts(statement: ir.Statement) -> list[ir.Statement]:
+        call = statement.call
+        if statement.function is runtime.unpacked_star:
+            check = ir.Call(ir.function(runtime.check_container), call.args[:1])
+            return [ir.Statement(ir.Variable(0), check, statement.line), statement]
+        if statement.function is runtime.unpacked:
+            of_all = items[statement.variable] = ir.Variable(0)
+            taken = ir.Call(ir.function(runtime.items_of), call.args[:1])
+            counted = ir.Call(call.function, (of_all, *call.args[1:]))
+            return [
+                ir.Statement(of_all, taken, statement.line),
+                attrs.evolve(statement, call=counted),
+            ]
+        if statement.function is operator.getitem and call.args[0] in items:
+            return [attrs.evolve(statement, call=call.map(lambda x: items.get(x, x)))]
+        return [statement]
+
+    blocks = [
+        attrs.evolve(b, statements=tuple([s for old in b.statements for s in parts(old)]))
+        for b in program.blocks
+    ]
+    return _replaced(program, blocks, {})
+
+
 #: What goes through several sequences together: the position of the first in its arguments' items.
 _TOGETHER: Final[dict[Any, int]] = {builtins.zip: 0, builtins.enumerate: 1}
 
@@ -94,7 +126,8 @@ def _with_direct_items(program: ir.IR, ranks: Ranks) -> ir.IR:
             return None
         place, index = ir.value_of(taken.args[1]), item.args[1]
         first = _TOGETHER[ir.value_of(together.function)]
-        if not isinstance(place, int) or (first and len(together.args) != 1):
+        counts_otherwise = first and (len(together.args) != 1 or together.keywords)
+        if not isinstance(place, int) or counts_otherwise:
             return None
         if place < first:
             return index

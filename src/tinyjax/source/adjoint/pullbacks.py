@@ -471,7 +471,7 @@ def is_cautious() -> bool:
 
 
 registry.inert.update((runtime.log_writes, written_count, may_have_written, is_cautious))
-registry.inert.add(runtime.check_overwrites_nothing)
+registry.inert.update((runtime.check_overwrites_nothing, runtime.check_container))
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 

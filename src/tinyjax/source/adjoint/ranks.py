@@ -56,9 +56,7 @@ _PRODUCTS: Final = frozenset((operator.matmul, np.dot, np.matmul))
 _REDUCTIONS: Final = frozenset((np.sum, np.max, np.min, np.mean, np.prod, np.vdot))
 #: Functions that give the position of an element, and those that give an array like their own.
 _INDICES: Final[frozenset[Any]] = frozenset((np.argmax, np.argmin))
-_SAME: Final[frozenset[Any]] = frozenset(
-    (np.diff, np.ascontiguousarray, np.floor, np.tril, np.triu)
-)
+_SAME: Final[frozenset[Any]] = frozenset((np.diff, np.ascontiguousarray, np.tril, np.triu))
 _LIKENESSES: Final[frozenset[Any]] = frozenset(
     (np.zeros_like, np.ones_like, np.empty_like, np.copy, arrays.copied)
 )
@@ -166,7 +164,8 @@ class Ranks:
         if function is runtime.unpacked:
             return args[0] if args[0] <= _SHAPE else UNKNOWN
         if function in _LIKENESSES and not call.keywords:
-            return args[0] if len(args) == 1 else UNKNOWN
+            has_axes = len(args) == 1 and args[0] not in _NUMBERS
+            return args[0] if has_axes else UNKNOWN  # what is made like a number is an array
         if function is np.full:
             is_real = len(args) == 2 and args[1] in _NUMBERS and not call.keywords
             return self._of_shape(args[:1], call) if is_real else UNKNOWN
@@ -210,6 +209,8 @@ class Ranks:
             if sizes is None or any(size not in _NUMBERS for size in sizes):
                 return UNKNOWN
             rank = len(sizes)
+        if not rank:  # an array, not a number
+            return UNKNOWN
         return rank + INTEGERS if int in types else rank
 
     def _is_of_floats(self, call: ir.Call) -> bool:
@@ -232,6 +233,8 @@ class Ranks:
             vectors = [part for part in parts if part in (1, INTEGERS + 1)]
             return rank if len(parts) == len(vectors) == 1 else UNKNOWN
         count = len(parts) - parts.count(_SLICE)
+        if rank % INTEGERS == count and _SLICE in parts:  # an ellipsis: an array without axes
+            return UNKNOWN
         return rank - count if rank % INTEGERS >= count else UNKNOWN
 
     def is_basic(self, index: ir.Atom) -> bool:
@@ -286,7 +289,7 @@ def _of_function(function: Any, call: ir.Call, args: list[int]) -> int:
     if runtime.is_in(function, _INDICES):
         return INTEGERS if len(args) == 1 else UNKNOWN
     if runtime.is_in(function, _SAME):
-        return args[0] if len(args) == 1 and 0 <= args[0] < _LIKE else UNKNOWN
+        return args[0] if len(args) == 1 and 0 < args[0] < _LIKE else UNKNOWN
     if function is np.searchsorted:
         return args[1] % INTEGERS + INTEGERS if len(args) == 2 and 0 <= args[1] < _LIKE else UNKNOWN
     if function is np.outer:

@@ -48,13 +48,24 @@ class Pass:
 def root_of(array: Any) -> Any:
     """Return the array that owns the memory of an array, of whose shadow its own is a view.
 
-    An array that cannot be written to, or may have elements that overlap, has a shadow of its own.
+    An array whose elements overlap has a shadow of its own.
     """
-    if array.base is None or 0 in array.strides or not array.flags.writeable:
+    if array.base is None or (0 in array.strides and overlaps(array)):
         return array
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def overlaps(array: Any) -> bool:
+    """Return whether elements of an array may lie in the same memory."""
+    axes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
+    end = array.itemsize
+    for step, n in sorted(axes):
+        if step < end:
+            return True
+        end += (n - 1) * step
+    return False
 
 
 def has_shadow(x: Any) -> bool:
@@ -83,8 +94,7 @@ def shadow_of(array: Any) -> Any:
 def _zeros(root: Any) -> Any:
     """Zeros that lie in memory as the elements of an array do, unless these overlap."""
     zeros = np.zeros_like(root, subok=False)
-    is_alone = 0 in root.strides or not root.flags.writeable
-    if is_alone or zeros.strides == root.strides:
+    if overlaps(root) or zeros.strides == root.strides:
         return zeros
     ends = [(n - 1) * abs(step) for n, step in zip(root.shape, root.strides, strict=True)]
     memory = np.zeros(sum(ends) + root.itemsize, np.uint8)
@@ -248,7 +258,9 @@ def gathered(parts: Any, values: Any) -> Any:
 def detached(x: Any) -> Any:
     """Return a value with copies of its arrays, which nothing changes any more."""
     if isinstance(x, np.ndarray):
-        return x.copy()
+        copy = x.copy()
+        copy.flags.writeable = x.flags.writeable
+        return copy
     if isinstance(x, (tuple, list)):
         return cotangents.like_sequence([detached(item) for item in x], x)
     if isinstance(x, dict):

@@ -186,11 +186,15 @@ class Expressions(functions.Functions):
                 f"leave {option}= out",
                 node,
             )
+        is_ufunc = isinstance(function, Constant) and isinstance(function.value, np.ufunc)
+        if is_ufunc and any(keyword.arg == "where" for keyword in node.keywords):
+            self.fail(f"where= of {name}()", "write np.where(mask, result, otherwise)", node)
         if (written := with_out(function, node)) is not None:
             call, out = written
             result = self.call(call)
             array = self.expression(out)
-            self.emit(runtime.exchange, array, literal(...), result)
+            fitting = self.emit(runtime.fitting, result, array)
+            self.emit(runtime.exchange, array, literal(...), fitting)
             return array
         first = node.args[0] if len(node.args) == 1 else None
         if isinstance(first, ast.GeneratorExp) and name in syntax.CONSUMERS:

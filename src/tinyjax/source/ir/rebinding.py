@@ -53,7 +53,7 @@ def with_rebinding(node: FunctionNode, scope: Mapping[str, Any]) -> FunctionNode
     if not kinds and not arrays:
         return node
     rebinding, result = _Rebinding(kinds, arrays), copy.deepcopy(node)
-    result.body = [rebinding.visit(statement) for statement in result.body]
+    rebinding.generic_visit(result)
     return result
 
 
@@ -73,8 +73,8 @@ class _Rebinding(ast.NodeTransformer):
             case _:
                 return self.generic_visit(node)
 
-    def _rebound(self, node: ast.stmt) -> ast.stmt:
-        """Return the statement that binds another container, where this one changes its own."""
+    def _rebound(self, node: ast.stmt) -> ast.stmt | list[ast.stmt]:
+        """Return statements that bind another container, where this one changes its own."""
         if (names := _shaped(node)) and self._arrays >= {*names}:
             assert isinstance(node, ast.Assign), "shapes are assigned"
             return self._reshaped(names, node)
@@ -94,13 +94,26 @@ class _Rebinding(ast.NodeTransformer):
                 keys, values = zip(*entries, *named, strict=True)
                 made = ast.Dict([*keys], [*values])
             case ast.Assign(targets=[ast.Subscript(slice=place)], value=value):
-                made = self._with_item(name, place, value, None)
+                return self._with_item(node, name, place, value)
             case ast.AugAssign(target=ast.Subscript(slice=place), op=operation, value=value):
-                made = self._with_item(name, place, value, operation)
+                return self._with_changed_item(node, name, place, operation, value)
             case _:
                 return node
-        bound = ast.Assign([ast.Name(name, ast.Store())], made)
-        return ast.fix_missing_locations(ast.copy_location(bound, node))
+        return _bound(node, name, made)
+
+    def _with_changed_item(
+        self, node: ast.stmt, name: str, place: ast.expr, operation: ast.operator, value: ast.expr
+    ) -> list[ast.stmt]:
+        """Return statements that change an item, in place if it is an array, and bind it."""
+        index, item = f"{name}.index", f"{name}.item"
+        before = ast.Subscript(_read(name), _read(index), ast.Load())
+        change = ast.AugAssign(ast.Name(item, ast.Store()), operation, value)
+        return [
+            _bound(node, index, self._place(name, place)),
+            _bound(node, item, before),
+            ast.fix_missing_locations(ast.copy_location(change, node)),
+            _bound(node, name, self._container(name, _read(index), _read(item))),
+        ]
 
     def _reshaped(self, names: list[str], node: ast.Assign) -> ast.stmt:
         """Return the statement that binds arrays of another shape."""
@@ -115,28 +128,38 @@ class _Rebinding(ast.NodeTransformer):
         bound = ast.Assign([tuples[0]], tuples[1])
         return ast.fix_missing_locations(ast.copy_location(bound, node))
 
-    def _with_item(
-        self, name: str, place: ast.expr, value: ast.expr, operation: ast.operator | None
-    ) -> ast.expr:
+    def _with_item(self, node: ast.stmt, name: str, place: ast.expr, value: ast.expr) -> ast.stmt:
+        """Return the statement that binds a container like another one but for one item."""
+        at = ast.NamedExpr(ast.Name(f"{name}.index", ast.Store()), self._place(name, place))
+        return _bound(node, name, self._container(name, at, value))
+
+    def _place(self, name: str, place: ast.expr) -> ast.expr:
+        """Return a key, or the place of an item of a list, counted from the front."""
+        if self._kinds[name] == "dict":
+            return place
+        length = ast.Call(_read("len"), [_read(name)], [])
+        return ast.Subscript(ast.Call(_read("range"), [length], []), place, ast.Load())
+
+    def _container(self, name: str, at: ast.expr, value: ast.expr) -> ast.expr:
         """Return a container like another one but for one item."""
-        before = ast.Name(name, ast.Load())
-        index = ast.Name(f"{name}.index", ast.Load())
-        at = ast.NamedExpr(ast.Name(index.id, ast.Store()), place)
-        if operation is not None:
-            value = ast.BinOp(ast.Subscript(before, index, ast.Load()), operation, value)
         if self._kinds[name] == "dict":
             # a dict's display evaluates each key before its value
-            return ast.Dict([None, at], [before, value])
-        # counted from the front
-        places = ast.Call(
-            ast.Name("range", ast.Load()), [ast.Call(ast.Name("len", ast.Load()), [before], [])], []
-        )
-        at.value = ast.Subscript(places, place, ast.Load())
-        front = ast.Subscript(before, ast.Slice(None, at, None), ast.Load())
-        behind = ast.BinOp(index, ast.Add(), ast.Constant(1))
-        back = ast.Subscript(before, ast.Slice(behind, None, None), ast.Load())
+            return ast.Dict([None, at], [_read(name), value])
+        front = ast.Subscript(_read(name), ast.Slice(None, at, None), ast.Load())
+        behind = ast.BinOp(_read(f"{name}.index"), ast.Add(), ast.Constant(1))
+        back = ast.Subscript(_read(name), ast.Slice(behind, None, None), ast.Load())
         starred = [ast.Starred(x, ast.Load()) for x in (front, back)]
         return ast.List([starred[0], value, starred[1]], ast.Load())
+
+
+def _read(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _bound(node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
+    """Return the statement that binds a variable to a value, at the line of another one."""
+    bound = ast.Assign([ast.Name(name, ast.Store())], value)
+    return ast.fix_missing_locations(ast.copy_location(bound, node))
 
 
 def _changed(node: ast.AST) -> str | None:

@@ -140,6 +140,19 @@ def unpacked(value: Any, count: int) -> tuple[Any, ...]:
     return tuple([items[i] for i in range(count)])
 
 
+def check_container(value: Any) -> None:
+    """Refuse that an array is taken apart in a program that changes arrays.
+
+    Raises:
+        SourceError: it is one.
+    """
+    if isinstance(value, np.ndarray):
+        raise refusal(
+            "an array is taken apart in a function that changes arrays: it is not certain what "
+            "shares memory with what. Capture the function: source.capture(f)."
+        )
+
+
 def unpacked_star(value: Any, before: int, after: int) -> tuple[Any, ...]:
     """Return the items of a sequence, those in the middle as a list."""
     items = [*items_of(value)]

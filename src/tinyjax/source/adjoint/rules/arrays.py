@@ -195,7 +195,7 @@ def copied(a: Any) -> Any:
 
 def flattened(a: Any, order: Any = "C") -> Any:
     """``a.flatten(order)``."""
-    return np.reshape(a, -1, order=order)
+    return np.reshape(np.copy(a), -1, order=order)
 
 
 def reshaped(x: Any, *shape: Any, order: Any = "C") -> Any:

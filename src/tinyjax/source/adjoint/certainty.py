@@ -1,0 +1,232 @@
+"""Certainty: which programs that change arrays have an adjoint.
+
+An adjoint keeps the cotangents of arrays that change in shadows, whose views are those of the
+arrays. That is right where it is certain, statement by statement, what a result shares memory with.
+A program with any other statement is refused; ``source.grad`` captures it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import sys
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax import errors
+from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
+from tinyjax.source import facts
+from tinyjax.source.adjoint.aliases import WRITING, Aliases
+from tinyjax.source.adjoint.kinds import Kind, literal_kind
+from tinyjax.source.adjoint.ranks import Ranks
+from tinyjax.source.ir import find, program as ir, read, runtime, syntax
+
+#: Functions and methods that give a view of elements that lie apart from each other, or a copy.
+_APART: Final[frozenset[Any]] = frozenset(
+    (np.asarray, np.ascontiguousarray, np.diagonal, np.moveaxis, np.ravel, np.reshape, np.squeeze,
+     np.swapaxes, np.transpose)
+)  # fmt: skip
+_METHODS_APART: Final = facts.VIEW_METHODS - {"view"}
+#: Functions that go through what they are given.
+_ITERATING: Final[frozenset[Any]] = frozenset(
+    (builtins.sum, min, max, sorted, list, tuple, set, dict, map, filter, zip, enumerate, reversed,
+     any, all, functools.reduce, runtime.joined)
+)  # fmt: skip
+
+
+#: Functions of Python's that keep nothing of what they are given.
+_READING: Final[frozenset[Any]] = frozenset(
+    (abs, bool, callable, complex, divmod, float, format, getattr, hasattr, hash, id, int,
+     isinstance, len, pow, print, range, repr, round, slice, str, type)
+)  # fmt: skip
+#: What holds its parts, and is no array.
+_CONTAINERS: Final[frozenset[Any]] = frozenset(
+    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
+     runtime.collected, runtime.unpacked, dict, enumerate, filter, list, map, range, reversed,
+     sorted, tuple, zip)
+)  # fmt: skip
+
+
+def _is_users(function: Any) -> bool:
+    """Return whether a function or a class is the user's, and is read where it is called."""
+    if isinstance(function, FunctionType):
+        filename = function.__code__.co_filename
+        return not (find.is_library(filename) or filename.startswith(PACKAGE_DIRECTORY))
+    return isinstance(function, type) and function.__module__.partition(".")[0] not in _LIBRARIES
+
+
+_LIBRARIES: Final = frozenset((*sys.stdlib_module_names, "numpy", "scipy", "tinyjax", "jax"))
+
+
+class Certainty:
+    """The statements of a program of which it is certain what their results share memory with."""
+
+    def __init__(
+        self,
+        program: ir.IR,
+        ranks: Ranks,
+        kinds: Mapping[ir.Variable, Kind],
+        aliases: Aliases,
+        *,
+        is_cautious: bool,
+    ) -> None:
+        self._program = program
+        self._ranks = ranks
+        self._kinds = kinds
+        self._aliases = aliases
+        self._is_cautious = is_cautious
+        self._calls = {s.variable: s.call for s in program.statements}
+
+    def check(self) -> None:
+        """Refuse the program if it has a statement that is not certain.
+
+        Raises:
+            SourceError: it has.
+            InPlaceError: it calls a function with an array that changes, which is not checked yet.
+        """
+        for statement in self._program.statements:
+            if not self._is_cautious and self._passes_changing(statement):
+                raise runtime.InPlaceError
+            reason = self._reason(statement)
+            if reason:
+                raise errors.SourceError(
+                    f"{reason}, in a function that changes arrays, is not taken by tinyjax.source: "
+                    "it is not certain what shares memory with what. Capture the function: "
+                    "source.capture(f).",
+                    Location(self._program.filename, statement.line, self._program.name),
+                )
+
+    def _is_open(self, atom: ir.Atom) -> bool:
+        """Return whether a value may be, or hold, an array with a derivative."""
+        if not isinstance(atom, ir.Variable) or self._ranks.is_number(atom):
+            return False
+        return self._kinds.get(atom, Kind.ACTIVE).active and not self._kinds[atom].numeric
+
+    def _reason(self, statement: ir.Statement) -> str:
+        """Return what of a statement is not certain; nothing if all is."""
+        call, function = statement.call, statement.function
+        if function is getattr:
+            return self._reason_of_attribute(call)
+        if function is operator.getitem or function in WRITING:
+            return self._reason_of_index(call.args[1], function in WRITING)
+        if not any(map(self._is_open, call.atoms)):
+            return ""
+        if function is runtime.make_functions and any(map(self._is_open, call.args[2:4])):
+            return "a default that is an array"
+        if runtime.is_in(function, _ITERATING):
+            return "" if self._is_counted(statement.variable) else self._reason_of_iteration(call)
+        if function is None or runtime.is_in(function, _READING | syntax.ARITHMETIC):
+            return ""
+        if self._aliases.copies(call):
+            return ""
+        if self._is_view(
+            call, runtime.is_in(function, _APART), runtime.is_in(function, facts.VIEWS)
+        ):
+            return ""
+        module = getattr(function, "__module__", None) or "builtins"
+        if _is_users(function) or module.startswith("tinyjax."):
+            return ""
+        return f"{module}.{getattr(function, '__name__', function)}()"
+
+    def _passes_changing(self, statement: ir.Statement) -> bool:
+        """Return whether a statement calls a function of the user's with an array that changes."""
+        call, function = statement.call, statement.function
+        is_users = _is_users(function)
+        if function is None:
+            method = (
+                self._calls.get(call.function) if isinstance(call.function, ir.Variable) else None
+            )
+            name = ir.value_of(method.args[1]) if method and ir.is_attribute(method) else ""
+            is_users = not hasattr(np.ndarray, str(name))
+        return is_users and self._is_written(call.atoms) and not self._only_reads(call)
+
+    def _only_reads(self, call: ir.Call) -> bool:
+        """Return whether a function of the user's changes nothing, and gives something new."""
+        function = ir.value_of(call.function)
+        if not isinstance(function, FunctionType) or function.__closure__ or call.keywords:
+            return False
+        try:
+            program = read.program_of(function)
+        except errors.SourceError:
+            return False
+        kinds = (Kind.INERT, *map(self._kind_of, call.args))
+        if len(program.blocks[0].arguments) != len(kinds):
+            return False
+        aliases = Aliases(program, kinds)
+        returned = [x for b in program.blocks if isinstance(x := b.returned, ir.Variable)]
+        is_new = not any(map(aliases.is_outside, returned))
+        return is_new and all(map(aliases.is_reading, program.statements))
+
+    def _kind_of(self, atom: ir.Atom) -> Kind:
+        if isinstance(atom, ir.Constant):
+            return literal_kind(atom.value)
+        return Kind.ARRAY if self._ranks.is_array(atom) else self._kinds.get(atom, Kind.ACTIVE)
+
+    def _is_written(self, atoms: tuple[ir.Atom, ...]) -> bool:
+        return bool(
+            {x for x in atoms if isinstance(x, ir.Variable)} & self._aliases.written_variables
+        )
+
+    def _is_view(self, call: ir.Call, is_apart: bool, is_view: bool) -> bool:
+        """Return whether a view of an array is certain: it is of nothing that is written."""
+        is_written = self._is_written(call.args[:1])
+        return is_apart or (is_view and not is_written and not self._is_cautious)
+
+    def _reason_of_attribute(self, call: ir.Call) -> str:
+        owner, name = call.args[0], ir.value_of(call.args[1])
+        if not self._is_open(owner) or not hasattr(np.ndarray, str(name)):
+            return ""
+        if (
+            name in facts.PLAIN_ATTRIBUTES
+            or name in facts.VIEW_ATTRIBUTES
+            or facts.is_fresh(name, 0)
+        ):
+            return ""
+        if self._is_view(call, name in _METHODS_APART, name in facts.VIEW_METHODS):
+            return ""
+        return f".{name}"
+
+    def _reason_of_index(self, index: ir.Atom, is_write: bool) -> str:
+        parts = self._parts(index)
+        if is_write and any(isinstance(x, ir.Constant) and x.value is None for x in parts):
+            return "an assignment to an index with None"
+        if not parts:
+            return "an index without parts"
+        if len(parts) > 1 and any(ir.value_of(x) is Ellipsis for x in parts):
+            return "an index with an ellipsis"
+        return ""
+
+    def _parts(self, index: ir.Atom) -> tuple[ir.Atom, ...]:
+        call = self._calls.get(index) if isinstance(index, ir.Variable) else None
+        if call is not None and ir.value_of(call.function) is runtime.make_tuple:
+            return call.args
+        if isinstance(index, ir.Constant) and isinstance(index.value, tuple):
+            return tuple(map(ir.literal, index.value))
+        return (index,)
+
+    def _is_counted(self, variable: ir.Variable) -> bool:
+        """Return whether only the length of what goes through arrays is asked for."""
+        counting = (runtime.items_of, len)
+        return all(
+            s.function is counting[1]
+            or (s.function is counting[0] and self._is_counted(s.variable))
+            for s in self._program.statements
+            if variable in s.call.variables
+        ) and not any(variable in block.used_at_end for block in self._program.blocks)
+
+    def _reason_of_iteration(self, call: ir.Call) -> str:
+        if any(self._is_open(x) and self._may_be_array(x) for x in call.args):
+            return "an iteration over an array"
+        return ""
+
+    def _may_be_array(self, atom: ir.Atom) -> bool:
+        """Return whether a value may be an array, by what defines it."""
+        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        if call is None:
+            kind = self._kinds.get(atom) if isinstance(atom, ir.Variable) else None
+            return kind is not None and (kind.is_array or kind is Kind.ACTIVE)
+        return not runtime.is_in(ir.value_of(call.function), _CONTAINERS)

@@ -1,0 +1,105 @@
+"""Facts about NumPy: what the results of its functions and methods share memory with.
+
+A test asks NumPy about every name, for arrays in all layouts and all values of options
+(``tests/source/test_facts.py``). What is not here is not known: it is captured, or refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax.source.ir import runtime
+
+_FRESH: Final = """
+all amax amin angle any append apply_along_axis arange argmax argmin argpartition argsort argwhere
+around array_equal array_equiv average bartlett bincount blackman block bmat choose clip
+column_stack compress concatenate convolve copy corrcoef correlate count_nonzero cov cross cumprod
+cumsum cumulative_prod cumulative_sum delete diag_indices diag_indices_from diagflat digitize dot
+dstack ediff1d empty empty_like extract eye fix flatnonzero full full_like geomspace gradient
+hamming hanning histogram histogram2d histogram_bin_edges histogramdd hstack i0 identity indices
+inner insert interp intersect1d isclose iscomplex isin isneginf isposinf isreal kaiser kron
+lexsort linspace logspace max mean median min nanargmax nanargmin nancumprod nancumsum nanmax
+nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar nonzero ones
+ones_like outer packbits pad partition percentile piecewise poly polyadd polyfit polymul polysub
+polyval prod ptp quantile ravel_multi_index repeat resize roll roots round searchsorted select
+setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot tile trace
+trapezoid tri tril tril_indices tril_indices_from triu triu_indices triu_indices_from union1d
+unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap
+vander var vdot vstack where zeros zeros_like
+fft.fft fft.fftfreq fft.fftshift fft.hfft fft.ifft fft.ifftshift fft.ihfft fft.irfft fft.irfft2
+fft.irfftn fft.rfft fft.rfft2 fft.rfftfreq fft.rfftn
+lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10
+lib.scimath.log2 lib.scimath.logn lib.scimath.power lib.scimath.sqrt
+linalg.cholesky linalg.cond linalg.cross linalg.det linalg.eig linalg.eigh linalg.eigvals
+linalg.eigvalsh linalg.inv linalg.lstsq linalg.matmul linalg.matrix_norm linalg.matrix_rank
+linalg.multi_dot linalg.norm linalg.outer linalg.pinv linalg.qr linalg.slogdet linalg.solve
+linalg.svd linalg.svdvals linalg.tensordot linalg.tensorinv linalg.tensorsolve linalg.trace
+linalg.vecdot linalg.vector_norm
+"""
+#: Functions that give views of the first argument, or of what ``np.asarray`` makes of it; or that.
+_VIEWS: Final = """
+array_split atleast_1d atleast_2d atleast_3d broadcast_to diagonal dsplit expand_dims flip fliplr
+flipud hsplit imag matrix_transpose moveaxis permute_dims ravel real reshape rollaxis rot90 split
+squeeze swapaxes transpose unstack vsplit
+lib.stride_tricks.as_strided lib.stride_tricks.sliding_window_view
+linalg.diagonal linalg.matrix_transpose
+"""
+
+
+def _functions(names: str) -> Iterator[Any]:
+    """Yield the functions of names, but for those that an older NumPy has not."""
+    for name in names.split():
+        home, _, last = name.rpartition(".")
+        module = functools.reduce(getattr, home.split(".") if home else (), np)
+        if hasattr(module, last):
+            yield getattr(module, last)
+
+
+#: Functions whose results share memory with nothing, whatever they are given but ``out``.
+FRESH: Final[frozenset[Any]] = frozenset(_functions(_FRESH))
+#: Functions that give views of their first argument, if not the array itself.
+VIEWS: Final[frozenset[Any]] = frozenset(_functions(_VIEWS))
+#: Functions and methods of which that holds without an option, by the option and its position.
+FRESH_WITHOUT: Final = MappingProxyType(
+    {np.array: ("copy", 7), np.diff: ("n", 1), np.nan_to_num: ("copy", 1), "astype": ("copy", 4)}
+)
+#: Methods of arrays whose results share memory with nothing.
+FRESH_METHODS: Final = frozenset(
+    """
+    all any argmax argmin argpartition argsort choose clip compress copy cumprod cumsum dot flatten
+    item max mean min nonzero prod repeat round searchsorted std sum take tolist trace var
+    """.split()  # noqa: SIM905
+)
+#: Methods of arrays that give views, if not the array itself.
+VIEW_METHODS: Final = frozenset(
+    ["diagonal", "ravel", "reshape", "squeeze", "swapaxes", "transpose", "view"]
+)
+#: Attributes of arrays that are views of them.
+VIEW_ATTRIBUTES: Final = frozenset(["T", "imag", "mT", "real"])
+#: Attributes of arrays that are no arrays.
+PLAIN_ATTRIBUTES: Final = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])
+
+
+def is_fresh(function: Any, count: int = 1, names: frozenset[str] | tuple[str, ...] = ()) -> bool:
+    """Return whether a function of NumPy's gives what shares memory with nothing.
+
+    Args:
+        function: the function, or the name of a method of arrays.
+        count: the number of positional arguments; those of a method without the array.
+        names: the names of keyword arguments.
+    """
+    if "out" in names:
+        return False
+    if isinstance(function, str):
+        known = function in FRESH_METHODS
+    else:
+        known = isinstance(function, np.ufunc) or runtime.is_in(function, FRESH)
+    if not known and runtime.is_in(function, FRESH_WITHOUT):
+        option, position = FRESH_WITHOUT[function]
+        return option not in names and count <= position
+    return known
