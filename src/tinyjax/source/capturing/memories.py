@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax import numpy as jnp
+from tinyjax import lax, numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
@@ -172,7 +172,7 @@ class Memory:
         elements = getattr(self._elements(whole, view).at[numbers], how)(flat)
         if self._has_parts(view):
             pairs = elements.reshape(-1, 2)
-            elements = pairs[:, 0] + 1j * pairs[:, 1]
+            elements = lax.complex(pairs[:, 0], pairs[:, 1])
         self.write(elements.reshape(whole.shape))
 
     def _last_written(self, view: HostArray, key: Any, positions: HostArray) -> HostArray:
