@@ -101,6 +101,7 @@ NAMES: Final = {
     "k": "k = np.floor(np.asarray(x) * 10).astype(np.int64)",
     "b": "b = np.asarray(x) > 0.5",
     "o": "o = np.full({out}); others.append(o)",
+    "v": "v = np.ones(3)",
     "Y": "Y = Y.copy(); others.append(Y)",
     "V": "V = V.copy(); others.append(V)",
     "I": "I = I.copy(); others.append(I)",

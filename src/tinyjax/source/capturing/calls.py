@@ -193,8 +193,16 @@ def _concerns(values: tuple[Any, ...]) -> bool:
     return False
 
 
+def by_source(func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Run the Python source of a function of NumPy's, if an argument is traced."""
+    fun = rewriting.rewritten(getattr(func, "_implementation", func))
+    if fun is None or not ndarrays.are_traced(args, kwargs):
+        return native(func, args, kwargs)
+    return fun(*args, **kwargs)
+
+
 def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """Run the Python source of a function of NumPy's on traced arguments."""
+    """Run the Python source of a function of NumPy's whose counterpart refuses the arguments."""
     source = getattr(func, "_implementation", func)
     if source in _running or type(source) is not FunctionType:
         return NotImplemented
@@ -267,6 +275,9 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
                 return result
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
+    own = getattr(g, "_implementation", None)
+    if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
+        return call(own, *args[1:], **kwargs)
     if any(isinstance(x, np.poly1d) for x in args):
         result = from_source(g, args, kwargs)
         if result is not NotImplemented:
@@ -431,39 +442,38 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
-    passed = [captured_function(plain(x)) for x in args]
-    options = {name: captured_function(plain(x)) for name, x in kwargs.items()}
+    given = [*args, *kwargs.values()]
+    passed = [captured_function(plain(x)) for x in given]
     passed_views = [
         (x._captured_memory, view)
-        for x, view in zip(args, passed, strict=True)
+        for x, view in zip(given, passed, strict=True)
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
     counts = _references(passed_views)
     try:
-        result = g(*passed, **options)
+        result = g(*passed[: len(args)], **dict(zip(kwargs, passed[len(args) :], strict=True)))
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not ndarrays.are_traced(args, kwargs):
             raise
         raise runs.refusal(_qualified_name(g)) from error
+    held = _references(passed_views)
     if isinstance(result, _READ):
-        runs.check_no_text(*args, *kwargs.values())
-    for x, view in zip(args, passed, strict=True):
-        if result is view and type(x) is CapturedArray:
-            return x
-    for memory, view in passed_views:
-        if memories.is_view_of(result, view) and result.dtype == view.dtype:
-            return CapturedArray(memory, result)
-    for (memory, _), before, after in zip(
-        passed_views, counts, _references(passed_views), strict=True
-    ):
+        runs.check_no_text(*given)
+    if any(memories.is_view_of(part, view) for part in _parts(result) for _, view in passed_views):
+        return ndarrays.followed(result, given)
+    for (memory, _), before, after in zip(passed_views, counts, held, strict=True):
         if after > before:
             memory.is_shared = True
-    for x, copy in zip(args, passed, strict=True):
+    for x, copy in zip(given, passed, strict=True):
         if type(x) is list and copy is not x:
             _write_back(x, copy)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
     return follow(result)
+
+
+def _parts(result: Any) -> Sequence[Any]:
+    return result if type(result) in (tuple, list) else (result,)
 
 
 def _references(passed_views: Sequence[tuple[memories.Memory, Any]]) -> list[int]:

@@ -30,11 +30,10 @@ HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
 #: NumPy's functions that may give a view of the first argument, or a list of them.
 VIEWS: Final[set[Any]] = {
     *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.squeeze, np.expand_dims, np.moveaxis),
-    *(np.rollaxis, np.broadcast_to, np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90),
+    *(np.rollaxis, np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90),
     *(np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal),
     *(np.lib.stride_tricks.sliding_window_view, np.split, np.array_split, np.hsplit, np.vsplit),
-    *(np.dsplit, np.unstack, np.real, np.imag, np.atleast_1d, np.atleast_2d, np.atleast_3d),
-    np.lib.stride_tricks.as_strided,
+    *(np.dsplit, np.unstack, np.lib.stride_tricks.as_strided),
 }
 
 
@@ -490,7 +489,7 @@ class CapturedArray(Captured):
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        write(self, ..., np.reshape(np.resize(value, self.size), self.shape))
+        write_flat(self, np.arange(self.size), value)
 
     def __len__(self) -> int:
         return len(self._captured_view)
@@ -709,7 +708,7 @@ class Flat:
         return item.copy() if is_array(item) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        write_flat(self.array, np.arange(self.array.size)[key_of(key)], value)
+        write_flat(self.array, np.ravel(np.arange(self.array.size)[key_of(key)]), value)
 
     def copy(self) -> Any:
         """Return the elements as an array with one axis."""
@@ -1148,11 +1147,15 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         memory.scatter(view, key, value, how)
 
 
-def write_flat(target: Any, numbers: Any, value: Any) -> None:
-    """Write at positions of the flat array."""
+def write_flat(target: Any, numbers: HostArray, values: Any) -> None:
+    """Write at positions of the flat array: the values, again and again if there are few."""
+    values = np.ravel(to_array(values))
+    if not len(numbers) or not len(values):
+        return
     if not np.ndim(target):
         target = view_by(target, lambda a: a.reshape(1)) if is_array(target) else target.reshape(1)
-    write(target, np.unravel_index(numbers, np.shape(target)), value)
+    chosen = values[np.arange(len(numbers)) % len(values)]
+    write(target, np.unravel_index(numbers, np.shape(target)), chosen)
 
 
 def is_basic(key: Any) -> bool:
@@ -1458,7 +1461,7 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     handler = HANDLERS.get(func)
     if handler is not None:
         return handler(*args, **kwargs)
-    if func in VIEWS and args and (is_array(args[0]) or _is_converted(func, args[0])):
+    if func in VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
         rest = [_as_key(x) for x in args[1:]]
         options = {name: _as_key(x) for name, x in kwargs.items()}
         if is_array(array := to_array(args[0])):
@@ -1484,12 +1487,23 @@ def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function with data, and follow its result, or return what it has written."""
     out = kwargs.get("out")
     result = func(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
-    return follow(result) if out is None else out
+    return followed(result, [*args, *kwargs.values()]) if out is None else out
 
 
-def _is_converted(func: Any, x: Any) -> bool:
-    """Return whether a function makes an array of an argument, and may give a view of that."""
-    return type(x) in (list, tuple) or (func is np.broadcast_to and is_captured(x))
+def followed(result: Any, operands: Sequence[Any]) -> Any:
+    """Return what a function gave for data: arrays that share memory with arguments as views."""
+    if type(result) in (tuple, list):
+        return type(result)([followed(part, operands) for part in result])
+    if not issubclass(type(result), np.ndarray):
+        return follow(result)
+    for x in operands:
+        if is_array(x) and memories.is_view_of(result, view := x._captured_view):
+            if result is view:
+                return x
+            if type(result) is np.ndarray and result.dtype == view.dtype:
+                return CapturedArray(x._captured_memory, result, x)
+            x._captured_memory.is_shared = True
+    return follow(result)
 
 
 def _applied_to(func: Any, rest: Any, options: Any, array: Any) -> Any:
