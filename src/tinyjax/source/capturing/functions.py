@@ -710,19 +710,17 @@ def _isinstance(x: Any, kinds: Any) -> bool:
     return isinstance(x, kinds)
 
 
-# The module math
+# The modules math, cmath and statistics
 
 
-def _scalar(x: Any) -> Any:
-    """Return a number or an array of one element as a value of 64 bits."""
-    if not is_captured(x):
-        return float(x) if isinstance(x, (int, np.generic, np.ndarray)) else x
-    value = x._captured_value
-    return (
-        ndarrays.cast_to(value.reshape(()), np.float64)
-        if isinstance(value, Array)
-        else float(value)
-    )
+def _scalar(x: Any, kind: Any = float) -> Any:
+    """Return a number, or an array of one element, in 64 bits; lists of them as such."""
+    if type(x) in (list, tuple):
+        return [_scalar(item, kind) for item in x]
+    value = x._captured_value if is_captured(x) else x
+    if isinstance(value, Array):
+        return ndarrays.cast_to(value.reshape(()), kind)
+    return kind(value) if isinstance(value, (int, np.generic, np.ndarray)) else value
 
 
 def _data(x: Any) -> Any:
@@ -736,22 +734,33 @@ def _data(x: Any) -> Any:
     return None if known is None else known.item()
 
 
-def _mathematical(function: Any, ours: Callable[..., Any], module: Any = math) -> None:
-    """Register the counterpart of a function of numbers, which raises what the function raises."""
+def _register_numeric(
+    functions: dict[Any, Any], kind: Any = float, *, iterates: bool = False
+) -> None:
+    """Register counterparts of functions of numbers, which raise what these raise.
 
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        if not is_traced(args):
-            return function(*[plain(x) for x in args], **kwargs)
-        known = [_data(x) for x in args]
-        if all(x is not None for x in known):
-            _check_domain(function, known, kwargs, args)
-        values = [[_scalar(y) for y in x] if type(x) in (list, tuple) else _scalar(x) for x in args]
-        value = ours(*values, **kwargs)
-        if all(x is not None for x in known) and runs.is_staged(value):
+    Args:
+        functions: the functions, and their counterparts, of traced numbers or lists of them.
+        kind: the class of the numbers.
+        iterates: whether the functions iterate over their arguments.
+    """
+
+    def handler(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
+        args = tuple([list(iterate(x)) for x in args]) if iterates else args
+        if not ndarrays.are_traced(args, kwargs):
+            return function(*map(plain, args), **kwargs)
+        known = _data([*args, *kwargs.values()])
+        if known is not None:
+            options = dict(zip(kwargs, known[len(args) :], strict=True))
+            _check_domain(function, known[: len(args)], options, args)
+        options = {name: _scalar(x, kind) for name, x in kwargs.items()}
+        value = ours(*_scalar(args, kind), **options)
+        if known is not None and runs.is_staged(value) and value.dtype.kind in "fc":
             runs.decide(jnp.isfinite(value))  # it raises elsewhere
         return ndarrays.number(wrap(value))
 
-    HANDLERS[function] = handler
+    for function, ours in functions.items():
+        HANDLERS[function] = functools.partial(handler, function, ours)
 
 
 def _check_domain(function: Any, values: Any, kwargs: Any, args: Any) -> None:
@@ -760,28 +769,9 @@ def _check_domain(function: Any, values: Any, kwargs: Any, args: Any) -> None:
         function(*values, **kwargs)
     except (ValueError, OverflowError, ZeroDivisionError):
         for x in args:
-            if is_traced(x) and is_captured(x):
+            if is_captured(x) and is_traced(x):
                 runs.decide(x._captured_value)
         raise
-
-
-_SAME: Final = (
-    "sin cos tan sinh cosh tanh exp exp2 expm1 log1p log2 log10 sqrt cbrt fabs degrees radians "
-    "copysign fmod"
-)
-for _name in _SAME.split():
-    _mathematical(getattr(math, _name), getattr(jnp, _name))
-for _name, _other in {
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "pow": "power",
-}.items():
-    _mathematical(getattr(math, _name), getattr(jnp, _other))
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -793,11 +783,8 @@ def _special(name: str) -> Callable[..., Any]:
     return ours
 
 
-for _name, _other in {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}.items():
-    _mathematical(getattr(math, _name), _special(_other))
-_mathematical(
-    math.log, lambda x, base=None: jnp.log(x) if base is None else jnp.log(x) / jnp.log(base)
-)
+def _log(x: Any, base: Any = None) -> Any:
+    return jnp.log(x) if base is None else jnp.log(x) / jnp.log(base)
 
 
 def _remainder(x: Any, y: Any) -> Any:
@@ -815,27 +802,10 @@ def _length(*xs: Any) -> Any:
     return functools.reduce(jnp.hypot, xs) if len(xs) != 1 else jnp.abs(xs[0])
 
 
-_mathematical(math.remainder, _remainder)
-_mathematical(math.hypot, _length)
-
-
-def _of_sequences(function: Any, ours: Callable[..., Any]) -> None:
-    """Register the counterpart of a function of numbers that are iterated over."""
-
-    def handler(*args: Any, start: Any = 1) -> Any:
-        made = [list(iterate(x)) for x in args]
-        options = {} if type(start) is int and start == 1 else {"start": start}
-        if not is_traced(made) and not is_traced(start):
-            return function(*map(plain, made), **options)
-        known = [_data(x) for x in made]
-        if all(x is not None for x in (*known, _data(start))):
-            _check_domain(function, known, {"start": _data(start)} if options else {}, made)
-        values = [[jnp.asarray(_scalar(y)) for y in x] for x in made]
-        return ndarrays.number(
-            wrap(ours(*values, **{name: _scalar(x) for name, x in options.items()}))
-        )
-
-    HANDLERS[function] = handler
+def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
+    size = jnp.maximum(jnp.abs(a), jnp.abs(b))
+    is_near = jnp.abs(a - b) <= jnp.maximum(rel_tol * size, abs_tol)
+    return (a == b) | (is_near & jnp.isfinite(size))
 
 
 #: Up to so many numbers are added without rounding.
@@ -844,11 +814,11 @@ _MAX_EXACT: Final = 100
 
 def _sum(xs: Sequence[Any]) -> Any:
     """Return a sum whose value is that of numbers added without rounding."""
-    total = jnp.sum(jnp.stack(xs))
+    total = jnp.sum(_stacked(xs))
     if len(xs) > _MAX_EXACT:
         return total
     exact, rest = jnp.zeros(()), jnp.zeros(())
-    for x in map(tinyjax.lax.stop_gradient, xs):
+    for x in map(tinyjax.lax.stop_gradient, map(jnp.asarray, xs)):
         new = exact + x
         is_less = jnp.abs(exact) < jnp.abs(x)
         rest = rest + jnp.where(is_less, (x - new) + exact, (exact - new) + x)
@@ -857,11 +827,78 @@ def _sum(xs: Sequence[Any]) -> Any:
     return jnp.where(jnp.isfinite(known), (total - known) + (exact + rest), total)
 
 
-_of_sequences(math.fsum, _sum)
-_of_sequences(math.prod, lambda xs, start=1.0: functools.reduce(operator.mul, xs, start))
-_of_sequences(math.dist, lambda p, q: _length(*map(operator.sub, p, q)))
+def _stacked(xs: Sequence[Any]) -> Any:
+    return jnp.stack([jnp.asarray(x, np.float64) for x in xs])
+
+
+def _statistic(formula: Callable[[Any], Any]) -> Callable[..., Any]:
+    def ours(xs: Sequence[Any], *options: Any, **named: Any) -> Any:
+        if options or named:
+            raise runs.refusal("a statistic with weights or a given mean")
+        return formula(_stacked(xs))
+
+    return ours
+
+
+_CIRCULAR: Final = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
+_SAME: Final = (*_CIRCULAR, "exp", "sqrt", "log10", "isnan", "isinf", "isfinite")
+_REAL: Final = ("exp2", "expm1", "log1p", "log2", "cbrt", "fabs", "degrees", "radians", "copysign")
+_NAMES: Final = {
+    **{name: name for name in _SAME},
+    **{f"a{name}": f"arc{name}" for name in _CIRCULAR},
+}
+_register_numeric(
+    {
+        **{getattr(math, name): getattr(jnp, other) for name, other in _NAMES.items()},
+        **{getattr(math, name): getattr(jnp, name) for name in _REAL},
+        **{getattr(math, name): _special(name) for name in ("erf", "erfc", "gamma")},
+        math.lgamma: _special("gammaln"),
+        math.fmod: jnp.fmod,
+        math.atan2: jnp.arctan2,
+        math.pow: jnp.power,
+        math.log: _log,
+        math.remainder: _remainder,
+        math.hypot: _length,
+        math.isclose: _isclose,
+        math.ldexp: lambda x, i: x * 2.0 ** int(i),
+    }
+)
+_register_numeric(
+    {
+        **{getattr(cmath, name): getattr(jnp, other) for name, other in _NAMES.items()},
+        cmath.log: _log,
+        cmath.phase: jnp.angle,
+        cmath.isclose: _isclose,
+    },
+    complex,
+)
+_register_numeric(
+    {
+        math.fsum: _sum,
+        math.prod: lambda xs, start=1.0: functools.reduce(operator.mul, xs, start),
+        math.dist: lambda p, q: _length(*map(operator.sub, p, q)),
+        statistics.mean: _statistic(jnp.mean),
+        statistics.fmean: _statistic(jnp.mean),
+        statistics.geometric_mean: _statistic(lambda x: jnp.exp(jnp.mean(jnp.log(x)))),
+        statistics.harmonic_mean: _statistic(lambda x: 1.0 / jnp.mean(1.0 / x)),
+        statistics.pvariance: _statistic(jnp.var),
+        statistics.pstdev: _statistic(jnp.std),
+        statistics.variance: _statistic(lambda x: jnp.var(x, ddof=1)),
+        statistics.stdev: _statistic(lambda x: jnp.std(x, ddof=1)),
+    },
+    iterates=True,
+)
 if hasattr(math, "sumprod"):  # from Python 3.12
-    _of_sequences(math.sumprod, lambda p, q: _sum([*map(operator.mul, p, q)]))
+    _register_numeric({math.sumprod: lambda p, q: _sum([*map(operator.mul, p, q)])}, iterates=True)
+
+
+def _whole(function: Any, ours: Any, x: Any) -> Any:
+    return int(ours(x)) if is_traced(x) else function(plain(x))
+
+
+HANDLERS[math.floor] = functools.partial(_whole, math.floor, np.floor)
+HANDLERS[math.ceil] = functools.partial(_whole, math.ceil, np.ceil)
+HANDLERS[math.trunc] = functools.partial(_whole, math.trunc, np.trunc)
 
 
 @handles(math.frexp)
@@ -874,59 +911,6 @@ def _frexp(x: Any) -> Any:
     return value * 2.0**half * 2.0 ** (-exponent - half), exponent
 
 
-def _of_statistics(function: Any, ours: Callable[..., Any]) -> None:
-    """Register the counterpart of a function of ``statistics``, which takes fractions."""
-
-    def handler(data: Any, *args: Any, **kwargs: Any) -> Any:
-        numbers = list(iterate(data))
-        if not is_traced(numbers) or args or kwargs:
-            return function(plain(numbers), *args, **kwargs)
-        return ndarrays.number(ours(to_array(numbers)))
-
-    HANDLERS[function] = handler
-
-
-_STATISTICS: Final[dict[Any, Callable[[Any], Any]]] = {
-    statistics.mean: np.mean,
-    statistics.fmean: np.mean,
-    statistics.geometric_mean: lambda x: np.exp(np.mean(np.log(x))),
-    statistics.harmonic_mean: lambda x: 1.0 / np.mean(1.0 / x),
-    statistics.pvariance: np.var,
-    statistics.pstdev: np.std,
-    statistics.variance: lambda x: np.var(x, ddof=1),
-    statistics.stdev: lambda x: np.std(x, ddof=1),
-}
-for _statistic, _ours in _STATISTICS.items():
-    _of_statistics(_statistic, _ours)
-_mathematical(math.ldexp, lambda x, i: x * 2.0 ** int(i))
-
-
-def _complex(function: Any, ours: Callable[..., Any]) -> None:
-    """Register the counterpart of a function of complex numbers."""
-
-    def handler(*args: Any) -> Any:
-        if not is_traced(args):
-            return function(*[plain(x) for x in args])
-        known = [_data(x) for x in args]
-        if all(x is not None for x in known):
-            _check_domain(function, known, {}, args)
-        values = [jnp.asarray(ndarrays.unwrap(x)).astype(np.complex128).reshape(()) for x in args]
-        result = ours(values[0]) / jnp.log(values[1]) if len(args) == 2 else ours(values[0])
-        return ndarrays.number(wrap(result))
-
-    HANDLERS[function] = handler
-
-
-@handles(cmath.polar)
-def _polar(x: Any) -> Any:
-    return abs(x), call(cmath.phase, x)
-
-
-@handles(cmath.rect)
-def _rect(r: Any, phi: Any) -> Any:
-    return call(complex, r * call(math.cos, phi), r * call(math.sin, phi))
-
-
 @handles(math.modf)
 def _modf(x: Any) -> Any:
     if not is_traced(x):
@@ -937,84 +921,11 @@ def _modf(x: Any) -> Any:
     return ndarrays.number(wrap(rest)), ndarrays.number(wrap(whole))
 
 
-def _decided(function: Any) -> None:
-    """Register a function whose result has no derivative: a decision."""
-
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        numbers = [
-            runs.decide(x._captured_value).item() if is_captured(x) and is_traced(x) else plain(x)
-            for x in args
-        ]
-        return function(*numbers, **kwargs)
-
-    HANDLERS[function] = handler
+@handles(cmath.polar)
+def _polar(x: Any) -> Any:
+    return abs(x), call(cmath.phase, x)
 
 
-@handles(math.floor)
-def _floor(x: Any) -> Any:
-    return int(np.floor(x)) if is_traced(x) else math.floor(plain(x))
-
-
-@handles(math.trunc)
-def _trunc(x: Any) -> Any:
-    return int(np.trunc(x)) if is_traced(x) else math.trunc(plain(x))
-
-
-@handles(math.ceil)
-def _ceil(x: Any) -> Any:
-    return int(np.ceil(x)) if is_traced(x) else math.ceil(plain(x))
-
-
-def _tested(function: Any, ours: Any) -> None:
-    def handler(x: Any) -> bool:
-        return bool(ours(x)) if is_traced(x) else function(plain(x))
-
-    HANDLERS[function] = handler
-
-
-_tested(math.isnan, np.isnan)
-_tested(math.isinf, np.isinf)
-_tested(math.isfinite, np.isfinite)
-_tested(cmath.isnan, np.isnan)
-_tested(cmath.isinf, np.isinf)
-_tested(cmath.isfinite, np.isfinite)
-
-
-@handles(cmath.isclose)
-def _isclose_complex(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
-    if not (is_traced(a) or is_traced(b)):
-        return cmath.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
-    return bool(_isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol))
-
-
-@handles(math.isclose)
-def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
-    if not (is_traced(a) or is_traced(b)):
-        return math.isclose(plain(a), plain(b), rel_tol=rel_tol, abs_tol=abs_tol)
-    if a == b:
-        return True
-    if np.isinf(a) or np.isinf(b):
-        return False
-    return bool(abs(a - b) <= max(rel_tol * max(abs(a), abs(b)), abs_tol))
-
-
-for _name, _other in {
-    "acos": "arccos",
-    "acosh": "arccosh",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
-    "atanh": "arctanh",
-    "cos": "cos",
-    "cosh": "cosh",
-    "exp": "exp",
-    "log": "log",
-    "log10": "log10",
-    "phase": "angle",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-}.items():
-    _complex(getattr(cmath, _name), getattr(jnp, _other))
+@handles(cmath.rect)
+def _rect(r: Any, phi: Any) -> Any:
+    return call(complex, r * call(math.cos, phi), r * call(math.sin, phi))
