@@ -44,7 +44,7 @@ array_repr: -
 array_split: np.array_split(x, 2, axis=1); np.array_split(x[0], [1, 2])
 array_str: -
 asanyarray: !np.asanyarray(x); np.asanyarray([1.0, 2.0], like=x)
-asarray: !np.asarray(x); !np.asarray([x]); np.asarray([1.0, 2.0], like=x)
+asarray: !np.asarray(x); !np.asarray(a=x, dtype=float); !np.asarray([x]); np.asarray([1.0, 2.0], like=x)
 asarray_chkfinite: !np.asarray_chkfinite(x)
 ascontiguousarray: !np.ascontiguousarray(x)
 asfortranarray: !np.asfortranarray(x)

@@ -54,41 +54,48 @@ def handles(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def as_array(
-    x: Any,
+    a: Any,
     dtype: Any = None,
     order: Any = None,
     *,
     copy: Any = None,
     subok: bool = False,
     ndmin: int = 0,
+    **unused: Any,
 ) -> Any:
-    """Return an array as ``np.asarray`` and its kin do: the same one where they do."""
-    if type(x) is ndarrays.Flat:
-        flat: Any = np.ravel(x.array)
-        x = flat if flat._captured_memory is x.array._captured_memory else ndarrays.read_only(flat)
+    """Return an array as ``np.asarray`` and its kin do: the same one where they do.
+
+    Raises:
+        TypeError: there is an option that they do not have.
+    """
+    if unused.keys() - {"device", "like", "ndmax"}:
+        raise TypeError(f"no function that makes an array has the options {[*unused]}")
+    if type(a) is ndarrays.Flat:
+        flat: Any = np.ravel(a.array)
+        a = flat if flat._captured_memory is a.array._captured_memory else ndarrays.read_only(flat)
         copy = None  # NumPy makes none
-    protocol = getattr(type(x), "__array__", None)
-    if not is_captured(x) and type(protocol) is type(as_array) and ndarrays.is_foreign(x) is False:
-        x = call(protocol, x)
-    if is_array(x) and type(x) is not CapturedArray and not subok:
-        x = x._captured_plain()
-    if not (is_captured(x) or is_traced(x)):
-        return _of_data(x, dtype, order, copy, subok, ndmin)
+    protocol = getattr(type(a), "__array__", None)
+    if not is_captured(a) and type(protocol) is type(as_array) and ndarrays.is_foreign(a) is False:
+        a = call(protocol, a)
+    if is_array(a) and type(a) is not CapturedArray and not subok:
+        a = a._captured_plain()
+    if not (is_captured(a) or is_traced(a)):
+        return _of_data(a, dtype, order, copy, subok, ndmin)
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
-    made = x if is_array(x) else to_array(x)
+    made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(dtype, order=order or "K")
-    elif copy and made is x:
+    elif copy and made is a:
         made = made.copy(order or "K")
     if (order == "C" and not made.flags.c_contiguous) or (
         order == "F" and not made.flags.f_contiguous
     ):
         made = made.copy(order)
-    if copy is False and made is not x:
+    if copy is False and made is not a:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     if ndmin > made.ndim:
         shape = (1,) * (ndmin - made.ndim) + made.shape
-        made = view_by(made, lambda a: a.reshape(shape))
+        made = view_by(made, lambda x: x.reshape(shape))
     return made
 
 
@@ -97,47 +104,11 @@ def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int)
     return x if made is plain(x) else follow(made)
 
 
-@handles(np.array)
-def _array(
-    x: Any,
-    dtype: Any = None,
-    *,
-    copy: Any = True,
-    order: Any = "K",
-    subok: bool = False,
-    ndmin: int = 0,
-    like: Any = None,
-    ndmax: int = 0,
-) -> Any:
-    return as_array(x, dtype, order, copy=copy, subok=subok, ndmin=ndmin)
-
-
-def _as_array(function: Any, subok: bool) -> None:
-    def handler(
-        a: Any,
-        dtype: Any = None,
-        order: Any = None,
-        *,
-        device: Any = None,
-        copy: Any = None,
-        like: Any = None,
-    ) -> Any:
-        return as_array(a, dtype, order, copy=copy, subok=subok)
-
-    HANDLERS[function] = handler
-
-
-def _in_order(function: Any, order: str) -> None:
-    def handler(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-        return as_array(a, dtype, order, ndmin=1)
-
-    HANDLERS[function] = handler
-
-
-_as_array(np.asarray, subok=False)
-_as_array(np.asanyarray, subok=True)
-_in_order(np.ascontiguousarray, "C")
-_in_order(np.asfortranarray, "F")
+HANDLERS[np.array] = functools.partial(as_array, copy=True)
+HANDLERS[np.asarray] = as_array
+HANDLERS[np.asanyarray] = functools.partial(as_array, subok=True)
+HANDLERS[np.ascontiguousarray] = functools.partial(as_array, order="C", ndmin=1)
+HANDLERS[np.asfortranarray] = functools.partial(as_array, order="F", ndmin=1)
 
 
 @handles(np.arange)
@@ -614,15 +585,6 @@ def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     return as_array(items, dtype) if is_traced(items) else follow(np.fromiter(items, dtype))
 
 
-@handles(np.interp)
-def _interp(x: Any, xp: Any, fp: Any, *args: Any, **kwargs: Any) -> Any:
-    return _applied(np.interp, (_listed(x), _listed(xp), _listed(fp), *args), kwargs)
-
-
-def _listed(x: Any) -> Any:
-    return to_array(x) if type(x) in (list, tuple) else x
-
-
 # Errors of floating point
 
 
@@ -696,18 +658,10 @@ for _kind in (np.float64, np.float32, np.complex128, np.complex64, np.int64, np.
 def _type(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1:
         return args[0].__class__ if is_captured(args[0]) else type(args[0])
-    made = type(*args, **kwargs)
-    return made
+    return type(*args, **kwargs)
 
 
-@handles(int)
-def _int(*args: Any) -> Any:
-    return int(*args)
-
-
-@handles(isinstance)
-def _isinstance(x: Any, kinds: Any) -> bool:
-    return isinstance(x, kinds)
+HANDLERS[int], HANDLERS[isinstance] = int, isinstance  # values under capture have their methods
 
 
 # The modules math, cmath and statistics

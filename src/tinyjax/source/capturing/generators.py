@@ -5,7 +5,8 @@ An array of positions is shuffled in place of the array: the generator draws the
 
 from __future__ import annotations
 
-from typing import Any, Final
+import functools
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from tinyjax.source.capturing import ndarrays, runs
 from tinyjax.source.capturing.ndarrays import HANDLERS, is_array, is_traced, plain, write
 
 _Generator = np.random.Generator | np.random.RandomState
-_CLASSES: Final = (np.random.Generator, np.random.RandomState)
 
 
 def _positions_along(shape: tuple[int, ...], axis: int) -> HostArray:
@@ -83,22 +83,8 @@ def _choice(
     return np.take(array, numbers, axis)
 
 
-def _register() -> None:
-    known = {
-        "shuffle": _shuffle,
-        "permutation": _permutation,
-        "permuted": _permuted,
-        "choice": _choice,
-    }
-    for cls in _CLASSES:
-        for name, handler in known.items():
-            method = getattr(cls, name, None)
-            if method is not None:
-                HANDLERS[method] = _bound(handler, method)
-
-
-def _bound(handler: Any, method: Any) -> Any:
-    return lambda *args, **kwargs: handler(method, *args, **kwargs)
-
-
-_register()
+for _class in (np.random.Generator, np.random.RandomState):
+    for _handler in (_shuffle, _permutation, _permuted, _choice):
+        _draw = getattr(_class, _handler.__name__[1:], None)
+        if _draw is not None:
+            HANDLERS[_draw] = functools.partial(_handler, _draw)

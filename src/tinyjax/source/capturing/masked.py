@@ -90,13 +90,9 @@ def _getmaskarray(a: Any) -> Any:
 
 
 def _getdata(a: Any, subok: bool = True) -> Any:
-    return (
-        a._captured_plain()
-        if ndarrays.is_array(a)
-        else a
-        if ndarrays.is_captured(a)
-        else np.ma.getdata(a)
-    )
+    if ndarrays.is_captured(a):
+        return a._captured_plain() if ndarrays.is_array(a) else a
+    return np.ma.getdata(a)
 
 
 HANDLERS.update(

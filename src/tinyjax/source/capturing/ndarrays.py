@@ -598,18 +598,6 @@ class CapturedArray(Captured):
         """Write a part of each element."""
         write(self.getfield(dtype, offset), ..., value)
 
-    def dumps(self) -> bytes:
-        """Return the pickle of an array without anything traced."""
-        return self._captured_data("ndarray.dumps").dumps()
-
-    def dump(self, file: Any) -> None:
-        """Write the pickle of an array without anything traced."""
-        self._captured_data("ndarray.dump").dump(file)
-
-    def tofile(self, *args: Any, **options: Any) -> None:
-        """Write an array without anything traced to a file."""
-        self._captured_data("ndarray.tofile").tofile(*args, **options)
-
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the parts for which a condition is true."""
         return HANDLERS[np.compress](condition, self, axis, out)
@@ -626,10 +614,6 @@ class CapturedArray(Captured):
         """Partition in place."""
         write(self, ..., apply_function(np.partition, (self, kth), {"axis": axis}))
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """Write at positions of the flat array."""
-        HANDLERS[np.put](self, indices, values, mode)
-
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Refuse: the memory of the array would move."""
         raise runs.refusal("ndarray.resize")
@@ -642,14 +626,6 @@ class CapturedArray(Captured):
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the elements."""
         return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
-
-    def byteswap(self, inplace: bool = False) -> Any:
-        """Refuse: bytes have no derivative."""
-        return follow(self._captured_data("byteswap").byteswap(inplace))
-
-    def tobytes(self, order: Any = "C") -> bytes:
-        """Return the bytes of an array without anything traced."""
-        return self._captured_data("tobytes").tobytes(order)
 
 
 builtin_type: Final = type
@@ -1751,33 +1727,19 @@ def _method(func: Any) -> Callable[..., Any]:
     return method
 
 
-for _name in [
-    "sum",
-    "prod",
-    "mean",
-    "std",
-    "var",
-    "min",
-    "max",
-    "argmin",
-    "argmax",
-    "argsort",
-    "cumsum",
-    "cumprod",
-    "dot",
-    "round",
-    "any",
-    "all",
-    "trace",
-    "take",
-    "repeat",
-    "searchsorted",
-    "nonzero",
-    "ravel",
-    "squeeze",
-    "swapaxes",
-    "diagonal",
-    "argpartition",
-    "choose",
-]:
+def _method_of_data(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return follow(getattr(self._captured_data(f"ndarray.{name}"), name)(*args, **options))
+
+    return method
+
+
+_FUNCTIONS_OF_NAME: Final = (
+    *("sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum"),
+    *("cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "ravel"),
+    *("nonzero", "squeeze", "swapaxes", "diagonal", "argpartition", "choose", "put"),
+)
+for _name in _FUNCTIONS_OF_NAME:
     setattr(Captured, _name, _method(getattr(np, _name)))
+for _name in ("byteswap", "dump", "dumps", "tobytes", "tofile"):  # bytes have no derivative
+    setattr(CapturedArray, _name, _method_of_data(_name))
