@@ -1,6 +1,6 @@
 """Drawn programs against NumPy and differences: ``python -m capturing.drawn --seeds 0 50000``.
 
-With ``--checks read`` they are given to ``source.grad``, and with ``--checks staged,staged_gradient``
+With ``--checks read`` they are given to ``source.grad``; with ``--checks staged,staged_gradient``
 to ``jit(control_flow="source")``.
 
 A program is right, or refused with an error of tinyjax's. Everything else is a mistake, which is
