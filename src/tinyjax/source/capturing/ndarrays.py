@@ -23,6 +23,7 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.source import facts
 from tinyjax.source.capturing import memories, runs
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
@@ -1446,6 +1447,10 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             return in_order_of_memory(array, step) if by_order else view_by(array, step)
     if not are_traced(args, kwargs):
         return with_data(func, args, kwargs)
+    if not facts.is_fresh(func, len(args), (*{*kwargs} - {"out"},)):
+        result = from_source[0](func, args, kwargs)  # which says what its result shares
+        if result is not NotImplemented:
+            return result
     result = apply_to_traced(func, args, kwargs)
     if func in _KEEPS_CLASS and args and is_array(args[0]) and is_captured(result):
         return like(args[0], result)
