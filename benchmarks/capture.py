@@ -49,10 +49,7 @@ def _scalar_loop(np: Any) -> Function:
         guess = x
         for i in range(100):
             step = (guess * guess - x) / (2.0 * guess)
-            if i % 10 == 0:
-                guess = guess - 0.5 * step
-            else:
-                guess = guess - step + 1e-3 * i
+            guess = guess - step + 1e-3 * i if i % 10 else guess - 0.5 * step
         return guess
 
     return root
@@ -206,8 +203,8 @@ def _tables(np: Any) -> Function:
     def quantity(x: Any) -> Any:
         ordered = np.sort(x)
         cumulated = np.cumsum(ordered)
-        found = np.interp(0.5 * cumulated, ordered, cumulated)
-        return np.sum(found) + np.max(x) - np.median(x) + np.std(np.diff(ordered))
+        interpolated = np.interp(0.5 * cumulated, ordered, cumulated)
+        return np.sum(interpolated) + np.max(x) - np.median(x) + np.std(np.diff(ordered))
 
     return quantity
 
@@ -261,7 +258,7 @@ def measured(program: Program, effort: Effort) -> tuple[float, dict[str, float]]
     mark = tinyjax.numpy.zeros(())
     start = perf_counter()
     gradient(x)
-    found = {"first call, s": perf_counter() - start}
+    figures = {"first call, s": perf_counter() - start}
     calls: dict[str, Call] = {
         "function": lambda: function(x),
         "data": lambda: on_data(mark, x),
@@ -273,15 +270,15 @@ def measured(program: Program, effort: Effort) -> tuple[float, dict[str, float]]
         calls["traced"] = lambda: tinyjax.block_until_ready(traced(x))
     samples = interleaved(calls, effort, False, process_time)
     seconds = {name: min(times) for name, times in samples.items()}
-    found["gradient / function"] = seconds["gradient"] / seconds["function"]
-    found["jit(gradient) / function"] = seconds["jit"] / seconds["function"]
-    found["data, large" if program.is_large else "data, small"] = (
+    figures["gradient / function"] = seconds["gradient"] / seconds["function"]
+    figures["jit(gradient) / function"] = seconds["jit"] / seconds["function"]
+    figures["data, large" if program.is_large else "data, small"] = (
         seconds["data"] / seconds["function"]
     )
     if program.is_functional:
-        found["gradient / traced"] = seconds["gradient"] / seconds["traced"]
-        found["memory / traced"] = _peak(calls["gradient"]) / _peak(calls["traced"])
-    return seconds["function"], found
+        figures["gradient / traced"] = seconds["gradient"] / seconds["traced"]
+        figures["memory / traced"] = _peak(calls["gradient"]) / _peak(calls["traced"])
+    return seconds["function"], figures
 
 
 def main() -> int:
@@ -290,13 +287,13 @@ def main() -> int:
     tinyjax.config.update("default_dtypes", "float64")
     effort = QUICK if options.quick else THOROUGH
     rows: list[list[str]] = []
-    found: list[dict[str, float]] = []
+    all_figures: list[dict[str, float]] = []
     for name, program in track(PROGRAMS.items(), "measuring", console=console, transient=True):
         function, figures = measured(program, effort)
-        found.append(figures)
+        all_figures.append(figures)
         cells = [f"{figures[bar]:.2g}" if bar in figures else "" for bar in BARS]
         rows.append([name, duration(function), *cells])
-    middle = {bar: median([each[bar] for each in found if bar in each]) for bar in BARS}
+    middle = {bar: median([each[bar] for each in all_figures if bar in each]) for bar in BARS}
     reached = {bar: verdict(middle[bar] <= most) for bar, most in BARS.items()}
     rows.append(["median", "", *[f"{value:.2g}" for value in middle.values()]])
     rows.append(["at most", "", *[f"{most:.2g} {reached[bar]}" for bar, most in BARS.items()]])
