@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import (
     BuiltinFunctionType,
     CellType,
+    CodeType,
     FunctionType,
     MethodDescriptorType,
     MethodType,
@@ -61,6 +62,8 @@ _PLAIN: Final = {
     *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
     *(MethodType, BuiltinFunctionType, ndarrays.CapturedScalar, CapturedFloat, CapturedArray),
 }
+#: Packages whose functions are called in their rewritten forms for some arguments only.
+_OF_SEVERAL_FORMS: Final = ("numpy", "scipy")
 #: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
@@ -116,13 +119,22 @@ def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     return call(attribute(owner, name), *args, **kwargs)
 
 
+#: By its identity, since its hash takes long: code of the program, and its rewritten form.
+_of_program: Final[dict[int, tuple[CodeType, CodeType]]] = {}
+
+
 def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
-    code = g.__code__
-    if rewriting.is_rewritten(code):
-        return g(*args, **kwargs)
     handler = HANDLERS.get(g)
     if handler is not None:
         return handler(*args, **kwargs)
+    code = g.__code__
+    known = _of_program.get(id(code))
+    if known is not None:
+        new = known[1]
+        return (g if new is code else rewriting.with_code(g, new))(*args, **kwargs)
+    if rewriting.is_rewritten(code):
+        _of_program[id(code)] = code, code
+        return g(*args, **kwargs)
     module = rewriting.module_of(g)
     package = module.partition(".")[0]
     if package == "scipy" or module.startswith("array_api_compat"):
@@ -142,7 +154,11 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return native(g, args, kwargs)
     elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
-    fun = rewriting.rewritten(g) or _without_source(g)
+    fun = rewriting.rewritten(g)
+    if fun is None:
+        fun = _without_source(g)
+    elif package not in _OF_SEVERAL_FORMS and not module.startswith("array_api_compat"):
+        _of_program[id(code)] = code, fun.__code__
     return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
 
 
@@ -658,14 +674,29 @@ def is_captured_function(fun: Any) -> bool:
 
 def attribute(owner: Any, name: str) -> Any:
     """Return an attribute, by the rewritten form of its property."""
-    kind = type(owner)
+    kind: Any = type(owner)
+    return _reader(kind, name)(owner, name)
+
+
+@functools.cache
+def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
+    """Return what reads an attribute of objects of a class."""
     if kind is CapturedFloat:
-        return _attribute_of_number(owner, name)
-    if kind in _PLAIN:
-        return getattr(owner, name)
+        return _attribute_of_number
+    if kind in _PLAIN or kind is type:
+        return getattr
+    is_own = kind is super or issubclass(kind, (type, CapturedArray))
+    hooks = (kind.__getattribute__, getattr(kind, "__getattr__", None))
+    is_own = is_own or any(map(is_captured_function, hooks))
+    return _attribute_of_object if is_own or _descriptor(kind, name) is not None else getattr
+
+
+def _attribute_of_object(owner: Any, name: str) -> Any:
+    """Return an attribute that code of the program may give."""
+    kind = type(owner)
     if kind is super and issubclass(type(owner.__self__), Captured):
         return HANDLERS[super](owner, name)
-    if kind is super or kind is type:
+    if kind is super:
         return getattr(owner, name)
     if isinstance(owner, type):
         return _attribute_of_class(owner, kind, name)
@@ -677,7 +708,7 @@ def attribute(owner: Any, name: str) -> Any:
     hashable: Any = kind
     found = _descriptor(hashable, name)
     if found is None:
-        return _attribute_of_object(owner, kind, name)
+        return _attribute_or_fallback(owner, kind, name)
     what, descriptor = found
     if what == "property":
         if is_captured_function(descriptor.fget):
@@ -741,7 +772,7 @@ HANDLERS[hasattr] = has_attribute
 HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 
 
-def _attribute_of_object(owner: Any, kind: type, name: str) -> Any:
+def _attribute_or_fallback(owner: Any, kind: type, name: str) -> Any:
     fallback = getattr(kind, "__getattr__", None)
     if not is_captured_function(fallback):
         return getattr(owner, name)

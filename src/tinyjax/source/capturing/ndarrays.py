@@ -376,10 +376,10 @@ class CapturedArray(Captured):
 
     @property
     def _captured_value(self) -> Any:
-        memory = self._captured_memory
+        memory, layout = self._captured_memory, self._captured_layout
         if memory.value is None:
-            return self._captured_view
-        if self._captured_parent is None and self._captured_layout is None:
+            return memory.layout if layout is None else layout
+        if self._captured_parent is None and layout is None:
             return memory.value
         if self._captured_version != memory.version:
             self._captured_cache, self._captured_version = self._traced_view(), memory.version
@@ -729,10 +729,15 @@ def holds_captured(x: Any, depth: int = _DEPTH) -> bool:
 def is_traced(x: Any, depth: int = _DEPTH) -> bool:
     """Return whether a value, or a container of Python's, has a traced value."""
     kind = type(x)
+    if kind in _OF_INDICES:
+        return False
     if issubclass(kind, Captured):
         return isinstance(x._captured_value, Array)
     if kind in _CONTAINERS and depth:
-        return any(is_traced(item, depth - 1) for item in (x.values() if kind is dict else x))
+        for item in x.values() if kind is dict else x:
+            if type(item) not in _OF_INDICES and is_traced(item, depth - 1):
+                return True
+        return False
     if kind is slice:
         return is_traced((x.start, x.stop, x.step))
     return isinstance(x, Array)
@@ -993,8 +998,10 @@ def key_of(key: Any) -> Any:
     on a shape, and so is a decision.
     """
     kind = type(key)
+    if kind in _OF_INDICES:
+        return key
     if kind is tuple:
-        return tuple([key_of(item) for item in key])
+        return tuple([item if type(item) in _OF_INDICES else key_of(item) for item in key])
     if kind is slice:
         parts = (key.start, key.stop, key.step)
         return slice(*(part if part is None else operator.index(part) for part in parts))
@@ -1009,9 +1016,7 @@ def key_of(key: Any) -> Any:
         if known is None and value.dtype.kind != "b":
             return key
         return runs.decide(value, "an index")
-    if kind not in _OF_INDICES and hasattr(kind, "__index__"):
-        return operator.index(key)
-    return key
+    return operator.index(key) if hasattr(kind, "__index__") else key
 
 
 #: Classes of what an index is made of.

@@ -94,11 +94,18 @@ def rewritten(fun: FunctionType) -> FunctionType | None:
     new = rewritten_code(code, fun.__globals__)
     if new is None or new.co_freevars != code.co_freevars:
         return None
-    made = FunctionType(new, fun.__globals__, fun.__name__, fun.__defaults__, fun.__closure__)
-    made.__kwdefaults__ = fun.__kwdefaults__
+    made = with_code(fun, new)
     made.__module__, made.__qualname__ = fun.__module__, fun.__qualname__
     if fun.__dict__:
         made.__dict__.update(fun.__dict__)
+    return made
+
+
+def with_code(fun: FunctionType, code: CodeType) -> FunctionType:
+    """Return a function with other code, and the same cells and defaults, to be called."""
+    made = FunctionType(code, fun.__globals__, fun.__name__, fun.__defaults__, fun.__closure__)
+    if fun.__kwdefaults__:
+        made.__kwdefaults__ = fun.__kwdefaults__
     return made
 
 
