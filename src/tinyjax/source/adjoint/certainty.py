@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from tinyjax import errors
@@ -25,12 +26,41 @@ from tinyjax.source.adjoint.kinds import Kind, literal_kind
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import find, program as ir, read, runtime, syntax
 
-#: Functions and methods that give a view of elements that lie apart from each other, or a copy.
-_APART: Final[frozenset[Any]] = frozenset(
-    (np.asarray, np.ascontiguousarray, np.diagonal, np.moveaxis, np.ravel, np.reshape, np.squeeze,
-     np.swapaxes, np.transpose)
+
+@attrs.frozen
+class Follower:
+    """What an interpreter of programs follows of views of arrays that change.
+
+    Attributes:
+        views: the functions whose views it follows, whatever they are given.
+        methods: the methods of which that holds.
+        reshapes: whether it finds out if a reshaped array is a view or a copy.
+        iterating: the functions that go through arrays whose items it follows.
+    """
+
+    views: frozenset[Any]
+    methods: frozenset[str]
+    reshapes: bool
+    iterating: frozenset[Any] = frozenset()
+
+
+_RESHAPING: Final[frozenset[Any]] = frozenset((np.ravel, np.reshape, "ravel", "reshape"))
+#: Shadows are found by memory. Elements have to lie apart from each other.
+ADJOINT: Final = Follower(
+    frozenset(
+        (np.asarray, np.ascontiguousarray, np.diagonal, np.moveaxis, np.squeeze, np.swapaxes,
+         np.transpose)
+    ),
+    facts.VIEW_METHODS - {"ravel", "reshape", "view"} | facts.VIEW_ATTRIBUTES,
+    reshapes=True,
 )  # fmt: skip
-_METHODS_APART: Final = facts.VIEW_METHODS - {"view"}
+#: Staged arrays have views of their own.
+STAGING: Final = Follower(
+    frozenset((np.moveaxis, np.swapaxes, np.transpose)),
+    frozenset(("T", "imag", "real", "swapaxes", "transpose")),
+    reshapes=False,
+    iterating=frozenset((zip, enumerate, reversed)),
+)
 #: Functions that go through what they are given.
 _ITERATING: Final[frozenset[Any]] = frozenset(
     (builtins.sum, min, max, sorted, list, tuple, set, dict, map, filter, zip, enumerate, reversed,
@@ -38,6 +68,8 @@ _ITERATING: Final[frozenset[Any]] = frozenset(
 )  # fmt: skip
 
 
+#: Functions that give the array itself, or a copy of it.
+_SAME: Final = frozenset((np.asarray, np.ascontiguousarray))
 #: Functions of Python's that keep nothing of what they are given.
 _READING: Final[frozenset[Any]] = frozenset(
     (abs, bool, callable, complex, divmod, float, format, getattr, hasattr, hash, id, int,
@@ -71,6 +103,7 @@ class Certainty:
         ranks: Ranks,
         kinds: Mapping[ir.Variable, Kind],
         aliases: Aliases,
+        follower: Follower = ADJOINT,
         *,
         is_cautious: bool,
     ) -> None:
@@ -78,6 +111,7 @@ class Certainty:
         self._ranks = ranks
         self._kinds = kinds
         self._aliases = aliases
+        self._follower = follower
         self._is_cautious = is_cautious
         self._calls = {s.variable: s.call for s in program.statements}
 
@@ -92,13 +126,52 @@ class Certainty:
             if not self._is_cautious and self._passes_changing(statement):
                 raise runtime.InPlaceError
             reason = self._reason(statement)
-            if reason:
+            if reason and not self._is_read_at_once(statement.variable):
                 raise errors.SourceError(
                     f"{reason}, in a function that changes arrays, is not taken by tinyjax.source: "
                     "it is not certain what shares memory with what. Capture the function: "
                     "source.capture(f).",
                     Location(self._program.filename, statement.line, self._program.name),
                 )
+
+    def _is_read_at_once(self, variable: ir.Variable) -> bool:
+        """Return whether new values are computed of a view before anything changes."""
+        users = [s for s in self._program.statements if variable in s.call.variables]
+        for block in self._program.blocks:
+            if variable in block.used_at_end:
+                return False
+            places = [i for i, s in enumerate(block.statements) if s in users]
+            if variable in block.defined and len(places) == len(users) and users:
+                first = [s.variable for s in block.statements].index(variable)
+                between = block.statements[first + 1 : places[-1] + 1]
+                return all(map(self._computes, between)) and all(map(self._makes, users))
+        return False
+
+    def _makes(self, statement: ir.Statement) -> bool:
+        """Return whether a statement makes something new of an array."""
+        is_operator = runtime.is_in(statement.function, syntax.OPERATORS)
+        return is_operator or self._aliases.reads_only(statement.call)
+
+    def _computes(self, statement: ir.Statement) -> bool:
+        return self._makes(statement) or self._aliases.is_reading(statement)
+
+    def _is_whole(self, atom: ir.Atom) -> bool:
+        """Return whether the elements of an array are in its memory one after the other."""
+        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        if call is None or self._aliases.copies(call):
+            return True
+        function = ir.value_of(call.function)
+        is_part = function is operator.getitem and self._is_of_rows(call.args[1])
+        return (is_part or function is runtime.unpacked) and self._is_whole(call.args[0])
+
+    def _is_of_rows(self, index: ir.Atom) -> bool:
+        """Return whether an index is an integer, or a slice without a step."""
+        call = self._calls.get(index) if isinstance(index, ir.Variable) else None
+        if call is None or ir.value_of(call.function) is not slice:
+            return self._ranks.is_index(index) and not isinstance(ir.value_of(index), slice)
+        return len(call.args) < 3 or (
+            isinstance(call.args[2], ir.Constant) and call.args[2].value is None
+        )
 
     def _is_open(self, atom: ir.Atom) -> bool:
         """Return whether a value may be, or hold, an array with a derivative."""
@@ -117,15 +190,17 @@ class Certainty:
             return ""
         if function is runtime.make_functions and any(map(self._is_open, call.args[2:4])):
             return "a default that is an array"
+        if runtime.is_in(function, self._follower.iterating):
+            return ""
         if runtime.is_in(function, _ITERATING):
             return "" if self._is_counted(statement.variable) else self._reason_of_iteration(call)
-        if function is None or runtime.is_in(function, _READING | syntax.ARITHMETIC):
+        if function is None:
+            return self._reason_of_method(call)
+        if runtime.is_in(function, _READING | syntax.OPERATORS):
             return ""
         if self._aliases.copies(call):
             return ""
-        if self._is_view(
-            call, runtime.is_in(function, _APART), runtime.is_in(function, facts.VIEWS)
-        ):
+        if runtime.is_in(function, facts.VIEWS | _SAME) and self._follows(call, function):
             return ""
         module = getattr(function, "__module__", None) or "builtins"
         if _is_users(function) or module.startswith("tinyjax."):
@@ -171,22 +246,34 @@ class Certainty:
             {x for x in atoms if isinstance(x, ir.Variable)} & self._aliases.written_variables
         )
 
-    def _is_view(self, call: ir.Call, is_apart: bool, is_view: bool) -> bool:
-        """Return whether a view of an array is certain: it is of nothing that is written."""
-        is_written = self._is_written(call.args[:1])
-        return is_apart or (is_view and not is_written and not self._is_cautious)
+    def _follows(self, call: ir.Call, view: Any) -> bool:
+        """Return whether a view is followed, or is one of nothing that changes."""
+        follower, (owner, *_) = self._follower, call.args
+        if not (self._is_written((owner,)) or self._is_cautious):
+            return True
+        if view in _RESHAPING:
+            in_order = not any(name in ("order", "copy") for name, _ in call.keywords)
+            return follower.reshapes or (in_order and self._is_whole(owner))
+        return view in follower.views or view in follower.methods
+
+    def _reason_of_method(self, call: ir.Call) -> str:
+        """Return which option of a method may let its result share memory."""
+        method = self._calls.get(call.function) if isinstance(call.function, ir.Variable) else None
+        name = ir.value_of(method.args[1]) if method and ir.is_attribute(method) else None
+        names = tuple([name for name, _ in call.keywords])
+        is_decided = name in facts.FRESH_WITHOUT or "out" in names
+        if not is_decided or facts.is_fresh(name, len(call.args), names):
+            return ""
+        return f".{name}() with {', '.join(names) or 'so many arguments'}"
 
     def _reason_of_attribute(self, call: ir.Call) -> str:
         owner, name = call.args[0], ir.value_of(call.args[1])
         if not self._is_open(owner) or not hasattr(np.ndarray, str(name)):
             return ""
-        if (
-            name in facts.PLAIN_ATTRIBUTES
-            or name in facts.VIEW_ATTRIBUTES
-            or facts.is_fresh(name, 0)
-        ):
+        if name in facts.PLAIN_ATTRIBUTES or facts.is_fresh(name, 0):
             return ""
-        if self._is_view(call, name in _METHODS_APART, name in facts.VIEW_METHODS):
+        is_view = name in facts.VIEW_METHODS or name in facts.VIEW_ATTRIBUTES or name == "flat"
+        if is_view and self._follows(call, name):
             return ""
         return f".{name}"
 

@@ -268,7 +268,7 @@ class Builder(objects.Objects):
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 view = self.expression(node.target)
                 constant = ir.Constant(operation, f"operator.{operation.__name__}")
-                self.emit(runtime.updated, constant, view, self.expression(node.value))
+                self.emit(runtime.augmented, constant, view, self.expression(node.value))
             case _:
                 self.assign(node.target, UNDEFINED)
 

@@ -55,6 +55,8 @@ INFIX: Final = {function: text for _, function, text in (*_BINARY, *_COMPARISONS
 PREFIX: Final = {function: text for _, function, text in _UNARY}
 #: Operators that give numbers for numbers.
 ARITHMETIC: Final = frozenset((*BINARY.values(), *UNARY.values(), abs))
+#: All operators, those of comparisons included.
+OPERATORS: Final = ARITHMETIC | {*COMPARISONS.values()}
 
 
 def is_spread(node: ast.Call) -> bool:

@@ -22,7 +22,9 @@ from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
-from tinyjax.source.adjoint.kinds import Kind, kind_of
+from tinyjax.source.adjoint.certainty import STAGING, Certainty
+from tinyjax.source.adjoint.kinds import Kind, infer, kind_of
+from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import find, program as ir, read, runtime
 from tinyjax.source.staging import (
     arrays,
@@ -386,8 +388,24 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
     )
     key = ("aliases", session.is_cautious, kinds)
     if key not in program.derived:
-        program.derived[key] = Aliases(program, kinds, is_cautious=session.is_cautious)
+        program.derived[key] = _checked_aliases(program, kinds, is_cautious=session.is_cautious)
     aliases: Aliases = program.derived[key]
+    return aliases
+
+
+def _checked_aliases(program: ir.IR, kinds: tuple[Kind, ...], *, is_cautious: bool) -> Aliases:
+    """Return which variables may share memory, if that is certain of the arrays that change.
+
+    Raises:
+        SourceError: it is not.
+        InPlaceError: a function is called whose program has to be checked, too.
+    """
+    aliases = Aliases(program, kinds, is_cautious=is_cautious)
+    if is_cautious or aliases.values:
+        by_variable = infer(program, kinds, aliases.written_variables)
+        ranks = Ranks(program, kinds)
+        checked = Certainty(program, ranks, by_variable, aliases, STAGING, is_cautious=is_cautious)
+        checked.check()
     return aliases
 
 
