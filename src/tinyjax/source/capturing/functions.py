@@ -259,7 +259,8 @@ _BY_SOURCE: Final = (
     *(np.diag_indices_from, np.tril_indices_from, np.triu_indices_from, np.array_equal),
     *(np.array_equiv, np.allclose, np.flatnonzero, np.argwhere, np.extract, np.insert, np.roots),
     *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.digitize, np.linalg.tensorinv),
-    *(np.linalg.tensorsolve, np.linalg.matrix_power),
+    *(np.linalg.tensorsolve, np.linalg.matrix_power, np.geomspace, np.logspace),
+    *(np.kron, np.histogramdd, np.i0, np.linalg.multi_dot),
 )
 for _function in _BY_SOURCE:
     HANDLERS[_function] = functools.partial(by_source, _function)

@@ -1283,6 +1283,8 @@ def is_foreign(x: Any) -> bool:
 
 def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
     outs = options.pop("out", None)
+    if outs is ...:  # the result is an array, also without axes
+        return to_array(apply_ufunc(ufunc, method, inputs, options))
     outs = outs if isinstance(outs, tuple) or outs is None else (outs,)
     where = options.pop("where", True)
     if any(is_foreign(x) for x in (*inputs, *(outs or ()))):
@@ -1560,19 +1562,18 @@ def _position_of_out(func: Any) -> int:
 
 #: Functions whose results have another order of axes in memory than their arguments.
 _REORDERED: Final = {
-    *(np.linspace, np.geomspace, np.logspace, np.cross, np.nanquantile, np.nanpercentile),
-    *(np.histogram2d, np.histogramdd, np.unique, np.gradient, np.kron, np.apply_along_axis),
+    *(np.linspace, np.cross, np.nanquantile, np.nanpercentile, np.histogram2d, np.unique),
+    np.gradient,
 }
 #: Functions that compute in the dtype of ``out``.
 _ACCUMULATED: Final = {np.sum, np.prod, np.cumsum, np.cumprod, np.mean}
 #: Functions whose results without axes are arrays, not numbers.
 _ARRAYS_OF_NO_AXES: Final = {
-    *(np.cov, np.i0, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.choose),
+    *(np.cov, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.choose),
 }
 #: Functions of a sequence of arrays, which may have several shapes.
 _SEQUENCES: Final = {
     *(np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack, np.block),
-    *(np.linalg.multi_dot, np.broadcast_arrays),
 }
 
 
