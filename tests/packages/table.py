@@ -110,6 +110,7 @@ three inputs of 64-bit floats.
 - **vmap**: `tinyjax.vmap(source.capture(f))` of the three inputs gives their values.
 
 After all of it the plain function is called again, and gives the same values of unchanged inputs.
+Times are measured on a machine that others use at the same time: they tell the order of magnitude.
 """
 TOTALS: Final = """
 | | functions | value | grad | jit | vmap | grad: times the function | jit: times the function |
@@ -131,7 +132,8 @@ batches (72 %).
     "third": """
 ## The third set
 
-Packages chosen later, and functions written down, before `source.capture` had run on them.
+Chosen likewise, later. In its first run 63 of the 80 gradients were right (79 %), 62 compiled
+gradients (78 %) and 64 batches (80 %).
 """,
 }
 BY_PACKAGE: Final = """

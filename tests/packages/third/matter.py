@@ -94,10 +94,8 @@ def converted(resistance: Any) -> Any:
 
 
 def phased(angle: Any) -> Any:
-    return (
-        skrf.mathFunctions.complex_2_db(np.exp(1j * angle) + 0.3)
-        + skrf.tlineFunctions.theta(1j * angle, 1.0, 2.0).imag
-    )
+    length = skrf.tlineFunctions.theta(1j * angle, 1.0, 2.0)
+    return skrf.mathFunctions.complex_2_db(np.exp(1j * angle) + 0.3) + length.imag[0]
 
 
 def orbit(eccentricity: Any) -> Any:
