@@ -16,6 +16,7 @@ from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DivergenceError
+from tinyjax.source.capturing import runs
 
 
 def in_groups(
@@ -43,6 +44,9 @@ def in_groups(
     is_own = isinstance(trace, Trace) and not trace.live and len(rows) == mapped.size
     if not is_own or mapped.name is not None:
         raise error
+    run = runs.current.get()
+    if run is not None:  # of a program that calls vmap
+        run.refusals.remove(error)
     groups = _groups(rows)
     parts = [_run_group(group, flat, mapped, arrays, axes, fun) for group in groups]
     order = np.argsort(np.concatenate(groups), kind="stable")

@@ -15,7 +15,7 @@ from tinyjax.core.jit.function import JitFunction
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import UndecidedError
+from tinyjax.errors import TinyjaxError, UndecidedError
 from tinyjax.source.capturing import runs
 from tinyjax.source.capturing.witness import Guard, WitnessTrace, WitnessTracer
 
@@ -53,7 +53,10 @@ class GuardedPrograms:
         """Run the program whose guards hold, or stage another one."""
         programs = self._programs.setdefault(signature, [])
         for program in reversed(programs):
-            result, first = program.function(*args, **kwargs)
+            try:
+                result, first = program.function(*args, **kwargs)
+            except TinyjaxError:  # of another path; if it is of this one, staging raises it
+                continue
             number = int(runs.decide(first))
             if number == len(program.guards):
                 if program is not programs[-1]:

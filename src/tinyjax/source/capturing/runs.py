@@ -106,11 +106,13 @@ def _common(tracer: BatchTracer, purpose: str) -> HostArray:
     """Return what all examples of a batch decide."""
     rows = np.moveaxis(decide(tracer.val, purpose), tracer.axis, 0)
     if len(rows) and not all(np.array_equal(row, rows[0], equal_nan=True) for row in rows[1:]):
-        raise DivergenceError(
-            "examples of a batch take different paths through the program, which depends on their "
-            "values. Map over fewer examples, or write np.where in place of if.",
-            tracer._trace,
-            rows,
+        raise note_refusal(
+            DivergenceError(
+                "examples of a batch take different paths through the program, which depends on "
+                "their values. Map over fewer examples, or write np.where in place of if.",
+                tracer._trace,
+                rows,
+            )
         )
     common: HostArray = rows[0]
     return common
