@@ -2511,6 +2511,67 @@ def f(x):
 def f(x):
     return scipy.integrate.simpson(x, dx=0.5) * scipy.integrate.cumulative_trapezoid(x)[1]
 
+## properties_of_methods
+class Getter:
+    def __init__(self, fun):
+        self.fun = fun
+
+    def get(self, owner):
+        return self.fun(owner)
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+    sine = property(Getter(lambda self: math.sin(self.x)).get)
+    scaled = property(functools.partial(lambda factor, self: math.exp(factor * self.x), 0.5))
+    item = property(operator.attrgetter("x"))
+    power = functools.partialmethod(lambda self, n: math.cos(self.x) ** n, 2)
+
+def f(x):
+    point = Point(x[0])
+    return point.sine * x[1] + point.scaled + point.item * x[2] + point.power()
+
+## methods_of_numbers
+def f(x):
+    a, b = float(x[0]), float(x[1])
+    return (
+        float.__mul__(a, 2.0) * float.__rsub__(b, 3.0) + (2.0).__pow__(a) + float.__neg__(b)
+        + functools.reduce(float.__add__, [a, b, a]) + complex.__mul__(2j, a).imag
+        + (x[2] if int.__mul__(3, b) is NotImplemented else 0.0) + float.__divmod__(b, 0.4)[1]
+    )
+
+## results_of_decompositions_written
+def f(x):
+    values, vectors = np.linalg.eigh(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    vectors *= x[0]
+    values[0] = x[1]
+    return np.abs(vectors).sum() * values.sum()
+
+## array_method
+def f(x):
+    return (x * x).__array__().sum() + (x + 1.0).__array__(float)[1]
+
+## bare_except
+def f(x):
+    try:
+        if x[0] > 0.5:
+            return x[0] * x[1]
+    except:
+        raise ValueError("nothing was wrong")
+    return x[0] * x[2]
+
+## objects_as_functions_of_scipy
+class Cubic:
+    def __call__(self, y, a):
+        return y**3 - a
+
+def f(x):
+    return (
+        scipy.optimize.brentq(Cubic(), 0.0, 5.0, args=(x[0],))
+        + scipy.integrate.quad(functools.lru_cache(lambda y, a: y * a), 0.0, 1.0, args=(x[1],))[0]
+    )
+
 ## array_held_by_a_compiled_object (refused)
 class Model:
     def __init__(self):

@@ -115,6 +115,8 @@ def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
             return follow(result) if type(result) is np.ndarray else result
         return call(function, *args, **kwargs)
     if kind is CapturedArray or kind is ndarrays.CapturedScalar:
+        if name == "__array__":
+            return HANDLERS[np.asarray](owner, *args, **kwargs)
         return getattr(owner, name)(*args, **kwargs)
     return call(attribute(owner, name), *args, **kwargs)
 
@@ -330,10 +332,12 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
         return g(*args, **kwargs)
     if kind in _BUILTIN:
         return call_builtin(g, args, kwargs)
-    if kind.__module__.startswith("numba") and hasattr(g, "py_func"):
-        if ndarrays.are_captured(args, kwargs):
+    if kind.__module__.startswith("numba") and ndarrays.are_captured(args, kwargs):
+        if hasattr(g, "py_func"):
             return call(g.py_func, *args, **kwargs)
-        return native(g, args, kwargs)
+        if kind.__name__ == "DUFunc" and not kwargs:  # of numba.vectorize
+            result = call(np.vectorize(g._dispatcher.py_func), *args)
+            return result[()] if not np.ndim(result) else result
     if issubclass(kind, np.vectorize):
         return HANDLERS[np.vectorize.__call__](g, *args, **kwargs)
     if not issubclass(kind, Captured):
@@ -372,6 +376,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     ):
         method = getattr(CapturedArray if ndarrays.is_array(args[0]) else type(args[0]), g.__name__)
         return method(*args, **kwargs)
+    of_number = args if type(g) in _UNBOUND else (owner, *args)
+    if getattr(g, "__objclass__", type(owner)) in _NUMBERS and ndarrays.holds_captured(args):
+        return _call_of_number(g, of_number)
     if isinstance(owner, np.ndarray):
         if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
             function, method, *operands = args
@@ -404,6 +411,27 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if module.startswith("numpy") and ndarrays.are_traced(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
+
+
+#: Classes of Python's numbers, each of which takes those before it.
+_NUMBERS: Final = (int, float, complex)
+
+
+def _call_of_number(g: Any, args: Sequence[Any]) -> Any:
+    """Call a method of Python's numbers, such as ``float.__mul__``, some of which are traced."""
+    kind = getattr(g, "__objclass__", type(args[0]))
+    name = g.__name__.strip("_")
+    numbers = [ndarrays.number(x) for x in args]
+    taken = _NUMBERS[: _NUMBERS.index(kind) + 1]
+    if not isinstance(args[0], kind):
+        raise TypeError(f"descriptor '{g.__name__}' requires a '{kind.__name__}' object")
+    if not all(isinstance(x, taken) for x in args[1:]):
+        return NotImplemented
+    if name in rewriting.DISPATCHERS:
+        return rewriting.DISPATCHERS[name](*numbers)
+    if len(args) == 2 and name[1:] in rewriting.DISPATCHERS:
+        return rewriting.DISPATCHERS[name[1:]](*reversed(numbers))
+    return _attribute_of_number(numbers[0], g.__name__)(*numbers[1:])
 
 
 def _call_higher(g: Any, args: Any, kwargs: Any) -> Any:
@@ -666,6 +694,8 @@ def _descriptor(cls: Any, name: str) -> tuple[str, Any] | None:
 
 def is_captured_function(fun: Any) -> bool:
     """Return whether a value is a function of Python's that is called in its rewritten form."""
+    while type(fun) in (MethodType, functools.partial):
+        fun = fun.__func__ if type(fun) is MethodType else fun.func
     if type(fun) is not FunctionType:
         return False
     module = rewriting.module_of(fun)

@@ -13,7 +13,6 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -951,6 +950,8 @@ def follow(x: Any) -> Any:
                 return CapturedArray(memories.Memory(x.base), x)
     elif kind is tuple or kind is list:
         return kind([follow(item) for item in x])
+    elif issubclass(kind, tuple) and hasattr(kind, "_make"):
+        return kind._make(map(follow, x))
     return x
 
 
@@ -1587,13 +1588,10 @@ def _as_argument(func: Any, x: Any) -> Any:
     return x if all(map(operator.is_, x, items)) else items
 
 
-_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
-
-
 def _valued(x: Any) -> Any:
-    if type(x) in _FUNCTIONS and functions:
-        return functions[0](x)
-    return unwrap(x)
+    is_function = callable(x) and not isinstance(x, type)
+    is_ours = type(x).__module__.startswith("tinyjax.")
+    return functions[0](x) if is_function and not is_ours else unwrap(x)
 
 
 def with_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
