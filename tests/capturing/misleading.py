@@ -2511,6 +2511,38 @@ def f(x):
 def f(x):
     return scipy.integrate.simpson(x, dx=0.5) * scipy.integrate.cumulative_trapezoid(x)[1]
 
+## infinite_data
+SCALES = np.array([np.inf, 1.0, 0.0, 2.0])
+
+def f(x):
+    a, b, c = x * SCALES, x / SCALES, np.multiply(SCALES, x)
+    b /= SCALES
+    a[0], c[0] = 0.0, 0.0
+    return np.exp(-a).sum() + b[[1, 3]].sum() + np.arctan(x / SCALES).sum() + c.sum()
+
+## infinite_slopes_overwritten_by_a_mask
+SCALES = np.array([[0.0, 1.0], [2.0, 3.0]])
+
+def f(x):
+    a, b = np.log(x.reshape(2, 2) * SCALES), np.sqrt(np.asfortranarray(x.reshape(2, 2)) * SCALES)
+    c = np.log(x * SCALES.ravel())
+    a[SCALES == 0] = 1.0
+    b[np.array([0]), np.array([0])] = x[1]
+    b[SCALES == 0] = x[2]
+    np.copyto(c, 0.0, where=SCALES.ravel() == 0)
+    norms = np.sqrt(c * c)
+    units = c / norms
+    units[norms == 0] = 1.0
+    return a.sum() + b.sum() * c.sum() + units.sum()
+
+## infinite_slopes_left_out_by_a_mask
+SCALES = np.array([0.0, 1.0, 2.0, 3.0])
+
+def f(x):
+    a = np.log(x * SCALES)
+    b = np.sqrt(np.outer(SCALES, x))
+    return a[np.isfinite(a)].sum() * b[SCALES > 0].sum() + b[SCALES > 0, 1:].sum()
+
 ## properties_of_methods
 class Getter:
     def __init__(self, fun):

@@ -947,6 +947,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     method, reflected = f"__{name}__", f"__{reflected_name}__"
     is_elementwise, is_power = name != "matmul", name == "pow"
     divides = name in ("truediv", "floordiv", "mod")
+    scales = apply in ndarrays.SCALES
     compares = name in rewriting.COMPARISONS.values()
     inherited = getattr(object, method, None)
 
@@ -966,7 +967,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         if first in _OPERANDS and second in _OPERANDS and not (is_power and second is not int):
             left = x._captured_value if first in _CAPTURED else x
             right = y._captured_value if second in _CAPTURED else y
-            result = apply(left, right)
+            result = ndarrays.scaled(apply, left, right) if scales else apply(left, right)
             if type(result) is np.ndarray:
                 return follow(result)
             if result.dtype in ndarrays.SINGLE:

@@ -149,6 +149,10 @@ class Memory:
         if how == "set" and len(np.unique(numbers)) < len(numbers):
             last = self._last_written(view, key, positions)
             flat, numbers = flat[last], numbers[last]
+        if how == "set" and type(key) is np.ndarray and not self._has_parts(view):
+            kept = np.ones(whole.size, bool)  # what is overwritten does not count
+            kept[numbers] = False
+            whole = jnp.where(kept.reshape(whole.shape), whole, jnp.zeros((), whole.dtype))
         self._scatter_flat(whole, view, numbers, flat, how)
 
     def scatter_at_traced(self, view: HostArray, key: Any, value: Array, how: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tinyjax import numpy as jnp
+from tinyjax import lax, numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
@@ -509,7 +509,12 @@ class CapturedArray(Captured):
             return like(self, CapturedArray(self._captured_memory, part, self, lambda a: a[key]))
         if self._captured_memory.value is None:
             return follow(part)
-        value = _whole(self._captured_value)[key]
+        whole = _whole(self._captured_value)
+        if any(map(_is_mask, key if type(key) is tuple else (key,))):
+            chosen = np.zeros(whole.shape, bool)  # what is not chosen by a mask does not count
+            chosen[key] = True
+            whole = jnp.where(chosen, whole, jnp.zeros((), whole.dtype))
+        value = whole[key]
         if value.ndim > 1 and not part.flags.c_contiguous and part.shape == value.shape:
             return _in_memory(np.empty_like(part), value)
         made = wrap(value)
@@ -1024,6 +1029,10 @@ def key_of(key: Any) -> Any:
 _OF_INDICES: Final = {int, bool, np.ndarray, np.int64, np.bool_, type(None), type(Ellipsis)}
 
 
+def _is_mask(key: Any) -> bool:
+    return type(key) is np.ndarray and key.dtype.kind == "b"
+
+
 def _whole(value: Any) -> Any:
     return value if isinstance(value, Array) else jnp.asarray(value)
 
@@ -1221,7 +1230,7 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
     if ufunc is np.power and _is_small_integer(values[1]):
         return in_order_of(inputs, values[0] ** int(values[1]))
-    result = ufunc(*values)
+    result = scaled(ufunc, *values) if ufunc in SCALES else ufunc(*values)
     if isinstance(result, Array) and result.dtype in SINGLE and ufunc is not np.ldexp:
         result = in_dtype_of_numpy(ufunc, values, result)
     if isinstance(result, Array) or (type(result) is tuple and is_traced(result)):
@@ -1229,6 +1238,28 @@ def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     return follow(result)
 
 
+#: Functions and operators that data may make infinite, whatever the other operand.
+SCALES: Final = {np.multiply, np.true_divide, operator.mul, operator.truediv}
+
+
+def scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """Return a product or quotient; where data make it infinite it does not vary.
+
+    Its slope is infinite there. A program that overwrites the element, or takes an exponential of
+    it, has a finite derivative.
+    """
+    for data, other, is_divisor in ((x, y, False), (y, x, apply in _QUOTIENTS)):
+        if type(data) is np.ndarray and isinstance(other, Tracer) and data.dtype.kind in "biufc":
+            infinite = data == 0 if is_divisor else ~np.isfinite(data)
+            if infinite.any():
+                finite = np.where(infinite, data.dtype.type(1), data)
+                pairs = [(lax.stop_gradient(other), data), (other, finite)]
+                fixed, varying = [(b, a) if data is x else (a, b) for a, b in pairs]
+                return jnp.where(infinite, apply(*fixed), apply(*varying))
+    return apply(x, y)
+
+
+_QUOTIENTS: Final = {np.true_divide, operator.truediv}
 #: Dtypes of results that NumPy may give with 64 bits.
 SINGLE: Final = {np.dtype(x) for x in (np.float16, np.float32, np.complex64)}
 
