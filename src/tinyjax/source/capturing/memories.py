@@ -30,15 +30,17 @@ class Memory:
     Attributes:
         value: the traced array that has been written, of the shape of the layout; None before.
         version: the number of traced writes.
+        is_computed: whether an operation has made it, so that a zero may be a root.
         is_shared: whether something outside of the captured code may hold the data.
     """
 
-    __slots__ = ("_layout", "_numbers", "is_shared", "value", "version")
+    __slots__ = ("_layout", "_numbers", "is_computed", "is_shared", "value", "version")
 
     def __init__(self, layout: HostArray | None, value: Array | None = None) -> None:
         self._layout: HostArray | None = layout
         self._numbers: HostArray | None = None
         self.value: Array | None = value
+        self.is_computed: bool = value is not None
         self.version: int = 0
         self.is_shared: bool = False
 
@@ -149,11 +151,28 @@ class Memory:
         if how == "set" and len(np.unique(numbers)) < len(numbers):
             last = self._last_written(view, key, positions)
             flat, numbers = flat[last], numbers[last]
-        if how == "set" and type(key) is np.ndarray and not self._has_parts(view):
-            kept = np.ones(whole.size, bool)  # what is overwritten does not count
-            kept[numbers] = False
-            whole = jnp.where(kept.reshape(whole.shape), whole, jnp.zeros((), whole.dtype))
+        keys = key if type(key) is tuple else (key,)
+        chooses = any(type(k) is np.ndarray for k in keys)
+        if how == "set" and chooses and not self._has_parts(view):
+            overwritten = np.zeros(whole.size, bool)
+            overwritten[numbers] = True
+            whole = self.without(overwritten.reshape(whole.shape), whole)
         self._scatter_flat(whole, view, numbers, flat, how)
+
+    def without(self, mask: HostArray, elements: Array) -> Array:
+        """Return elements, with zeros for those that a mask leaves out if their slope is infinite.
+
+        Reverse mode then knows that they do not count. Their data say where that matters: what is
+        infinite or NaN, or zero as the root of zero is. Without data all that an operation has made
+        may be so.
+        """
+        data = runs.example(elements)
+        if data is None:
+            matters = self.is_computed
+        else:
+            left_out = data[mask]
+            matters = not np.isfinite(left_out).all() or (self.is_computed and not left_out.all())
+        return jnp.where(mask, jnp.zeros((), elements.dtype), elements) if matters else elements
 
     def scatter_at_traced(self, view: HostArray, key: Any, value: Array, how: str) -> None:
         """Write a traced value into elements of a view, at an index with traced parts.

@@ -511,9 +511,9 @@ class CapturedArray(Captured):
             return follow(part)
         whole = _whole(self._captured_value)
         if any(map(_is_mask, key if type(key) is tuple else (key,))):
-            chosen = np.zeros(whole.shape, bool)  # what is not chosen by a mask does not count
-            chosen[key] = True
-            whole = jnp.where(chosen, whole, jnp.zeros((), whole.dtype))
+            left_out = np.ones(whole.shape, bool)
+            left_out[key] = False
+            whole = self._captured_memory.without(left_out, whole)
         value = whole[key]
         if value.ndim > 1 and not part.flags.c_contiguous and part.shape == value.shape:
             return _in_memory(np.empty_like(part), value)
