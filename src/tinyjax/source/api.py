@@ -281,6 +281,7 @@ def value_and_gradient(
     check_arguments(fun, argnums, args)
     is_cautious = pullbacks.is_cautious()
     if is_cautious:  # an array that the function closes over, too, is another one
+        shadows.check_apart(args, kwargs)
         args = shadows.detached(args)
     value, back = pullbacks.pull(fun, *args, **kwargs)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)

@@ -161,8 +161,16 @@ class Certainty:
         if call is None or self._aliases.copies(call):
             return True
         function = ir.value_of(call.function)
+        if function is operator.getitem and self._is_attribute_of_module(
+            call.args[0]
+        ):  # np.mgrid[:3]
+            return True
         is_part = function is operator.getitem and self._is_of_rows(call.args[1])
         return (is_part or function is runtime.unpacked) and self._is_whole(call.args[0])
+
+    def _is_attribute_of_module(self, atom: ir.Atom) -> bool:
+        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        return call is not None and ir.is_attribute(call) and isinstance(call.args[0], ir.Constant)
 
     def _is_of_rows(self, index: ir.Atom) -> bool:
         """Return whether an index is an integer, or a slice without a step."""

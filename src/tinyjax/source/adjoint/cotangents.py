@@ -161,8 +161,10 @@ def is_complex(x: Any) -> bool:
 
 
 def _sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
-    if np.ndim(ct) < len(shape) or 0 < np.size(ct) < np.prod(shape):
+    if 0 < np.size(ct) < np.prod(shape):
         return broadcast_like(ct, shape)
+    if np.ndim(ct) < len(shape):  # an assignment leaves out leading axes of one
+        return np.reshape(_sum_to(ct, shape[len(shape) - np.ndim(ct) :]), shape)
     extra = np.ndim(ct) - len(shape)
     leading = tuple(range(extra))
     repeated = tuple(

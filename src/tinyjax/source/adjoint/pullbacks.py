@@ -433,6 +433,7 @@ standard_library.WRITTEN[attempt] = lambda run, fun, *args: run(fun, *args)
 def evaluated(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Return a call's value and its pullback, which leave all arrays as they were."""
     if is_cautious():
+        shadows.check_apart(args, kwargs)
         args, kwargs = shadows.detached(args), shadows.detached(kwargs)
     value, back = pull(fun, *args, **kwargs)
     if not runtime.writes.log and not is_cautious():

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyjax import errors, tree
 from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.ir import find, runtime
@@ -146,6 +147,21 @@ def captured_names(fun: Any) -> tuple[str, ...]:
     return names
 
 
+def check_apart(*values: Any) -> None:
+    """Refuse arguments that share memory, of a function that changes its arguments.
+
+    Raises:
+        DifferentiationError: two of the arrays among them share memory.
+    """
+    arrays = [x for x in tree.leaves(values) if isinstance(x, np.ndarray)]
+    for i, x in enumerate(arrays):
+        if any(np.may_share_memory(x, y) for y in arrays[:i]):
+            raise errors.DifferentiationError(
+                "two arguments share memory, and the function changes one of them, so that the "
+                "derivative by each is not defined. Give copies: x.copy()."
+            )
+
+
 registry.inert.update(
     (
         Pass,
@@ -157,6 +173,7 @@ registry.inert.update(
         is_function,
         is_one_of,
         captured_names,
+        check_apart,
     )
 )
 

@@ -21,7 +21,7 @@ from tinyjax.core.api import derivatives
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.source import api
-from tinyjax.source.adjoint import pullbacks
+from tinyjax.source.adjoint import pullbacks, shadows
 from tinyjax.source.adjoint.cotangents import (
     field_names,
     is_differentiable,
@@ -75,6 +75,9 @@ def pull(
         given = [_filled(x, rest) if i in chosen else _copied(x) for i, x in enumerate(args)]
         options = {name: _copied(x) for name, x in kwargs.items()}
         result = calls.call(fun, *given, **options)
+        arrays = [x for x in tree.leaves(given, is_leaf=ndarrays.is_array) if ndarrays.is_array(x)]
+        if any(x._captured_memory.version for x in arrays):
+            shadows.check_apart(args, kwargs)
         if is_scalar:
             one_like(result[0] if has_aux else result)
         kinds[:] = [tree.map(_class_of, result, is_leaf=ndarrays.is_captured)]
@@ -125,6 +128,8 @@ def _filled(x: Any, values: Iterator[Any]) -> Any:
     """Return a copy of an argument with values under capture in place of its leaves."""
     if is_differentiable(x):
         value = next(values)
+        if type(x) is np.ndarray and not x.flags.writeable and ndarrays.is_array(value):
+            return ndarrays.read_only(value)
         return ndarrays.number(value) if type(x) in (float, complex) else value
     if isinstance(x, (tuple, list)):
         return like_sequence([_filled(item, values) for item in x], x)

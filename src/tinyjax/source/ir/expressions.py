@@ -186,6 +186,11 @@ class Expressions(functions.Functions):
                 f"leave {option}= out",
                 node,
             )
+        operation = function.value if isinstance(function, Constant) else None
+        if runtime.is_in(operation, syntax.IN_PLACE) and len(node.args) == 2:
+            applied = syntax.IN_PLACE[operation]
+            constant = Constant(applied, f"operator.{applied.__name__}")
+            return self.emit(runtime.augmented, constant, *map(self.expression, node.args))
         is_ufunc = isinstance(function, Constant) and isinstance(function.value, np.ufunc)
         if is_ufunc and any(keyword.arg == "where" for keyword in node.keywords):
             self.fail(f"where= of {name}()", "write np.where(mask, result, otherwise)", node)

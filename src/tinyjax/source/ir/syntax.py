@@ -55,6 +55,10 @@ INFIX: Final = {function: text for _, function, text in (*_BINARY, *_COMPARISONS
 PREFIX: Final = {function: text for _, function, text in _UNARY}
 #: Operators that give numbers for numbers.
 ARITHMETIC: Final = frozenset((*BINARY.values(), *UNARY.values(), abs))
+#: The functions of augmented assignments, and the operators that these apply.
+IN_PLACE: Final = {
+    getattr(operator, f"i{function.__name__.strip('_')}"): function for function in BINARY.values()
+}
 #: All operators, those of comparisons included.
 OPERATORS: Final = ARITHMETIC | {*COMPARISONS.values()}
 

@@ -95,7 +95,10 @@ class StagedArray(staging_values.MutableArray):
                 "In a program that is staged, change the array itself, or a view that indexing, "
                 ".T, reshape or ravel gives."
             )
-        value = jnp.broadcast_to(jnp.asarray(value), self.shape).astype(self.dtype)
+        value = jnp.asarray(value)
+        while value.ndim > self.ndim and value.shape[0] == 1:
+            value = value[0]  # NumPy leaves out leading axes of one
+        value = jnp.broadcast_to(value, self.shape).astype(self.dtype)
         if self.view is None:
             self.owner.content = value
         else:

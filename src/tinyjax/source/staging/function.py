@@ -25,7 +25,7 @@ from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty
 from tinyjax.source.adjoint.kinds import Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
-from tinyjax.source.ir import find, program as ir, read, runtime
+from tinyjax.source.ir import find, program as ir, read, runtime, syntax
 from tinyjax.source.staging import (
     arrays,
     effects,
@@ -134,6 +134,11 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result, args, kwargs = _call_known(iterations, fun, args, kwargs)
         if result is not staging_values.NOT_KNOWN:
             return result
+    if runtime.is_in(fun, syntax.IN_PLACE):
+        raise find.refusal(
+            f"operator.{fun.__name__} by another name is not taken in a program that is staged, "
+            "which is not to know whether it changes an array. Write x += y and the like."
+        )
     match fun:
         case functools.partial():
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})

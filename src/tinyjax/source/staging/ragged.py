@@ -188,7 +188,14 @@ def _of_slice(part: slice, n: int) -> Axis:
     if isinstance(length, int):
         return Axis(start, max(-(-length // step), 0), step=step)
     first = start if isinstance(start, int) else 0
-    return Axis(start, -(-(n - first) // step), stop, step)
+    return Axis(_counted(start, n), -(-(n - first) // step), _counted(stop, n), step)
+
+
+def _counted(bound: Any, n: int) -> Any:
+    """Return a bound counted from the front, as NumPy counts negative ones from the end."""
+    if isinstance(bound, int):
+        return bound
+    return jnp.clip(jnp.where(bound < 0, bound + n, bound), 0, n)
 
 
 def _bound(bound: Any, default: int, n: int) -> Any:

@@ -24,6 +24,7 @@ from tinyjax._extensions.callbacks import checks
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
+from tinyjax.source import facts
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import graph as staging_graph
 from tinyjax.source.staging.values import is_same, take_apart
@@ -109,11 +110,9 @@ class Iteration:
 
 #: Attributes, methods and functions that give views, if not the array itself.
 VIEWS: Final = frozenset(
-    ("T", "array_split", "asanyarray", "asarray", "ascontiguousarray", "atleast_1d", "atleast_2d",
-     "atleast_3d", "broadcast_to", "diagonal", "dsplit", "expand_dims", "flip", "fliplr", "flipud",
-     "getitem", "hsplit", "mT", "matrix_transpose", "moveaxis", "permute_dims", "ravel", "real",
-     "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes", "transpose", "unpacked",
-     "unpacked_star", "unstack", "view", "vsplit")
+    (*[function.__name__ for function in facts.VIEWS], *facts.VIEW_METHODS,
+     *facts.VIEW_ATTRIBUTES, "asanyarray", "asarray", "ascontiguousarray", "einsum", "getitem",
+     "unpacked", "unpacked_star")
 )  # fmt: skip
 #: Those that give copies, also where the arrays of tinyjax need none.
 _COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "pos", "positive"))
@@ -180,7 +179,8 @@ class Aliases:
 
     def _record(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         name = _name_of(function, args)
-        owner = function.__self__ if isinstance(function, MethodType) else args[0] if args else None
+        first = next((x for x in args if not isinstance(x, str)), None)  # np.einsum has a text
+        owner = function.__self__ if isinstance(function, MethodType) else first
         if name in _COPIES:
             if any(result is arg for arg in (owner, *args)):
                 params = ew.ConvertParams(result.dtype, result.weak_type)

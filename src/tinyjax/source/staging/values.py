@@ -32,7 +32,7 @@ from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import find, runtime
 from tinyjax.tree.treedef import leaf_paths
 
 _NUMBERS: Final = (bool, int, float, complex)
@@ -214,6 +214,14 @@ def describe(value: Any) -> str:
 
 class MutableArray:
     """An array that the program changes in place (``staging.arrays``)."""
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise find.refusal(
+            "an array that changes is used by code whose source is not read: by a method that "
+            "Python calls itself, or by a library. Give it a copy."
+        )
+
+    __getitem__ = __setitem__ = __iter__ = __array__ = _refuse
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
