@@ -235,7 +235,8 @@ def out_under_a_mask(x: Any) -> Any:
 @program
 def operator_in_place(x: Any) -> Any:
     b = x + 0.5
-    operator.iadd(b, x[1])
+    add: Any = operator
+    add.iadd(b, x[1])
     return np.sum(b)
 
 
@@ -259,6 +260,16 @@ def part_of_complex(x: Any) -> Any:
     m = x.T + 0j
     m.imag += np.sin(x)
     return np.sum(m.imag * x)
+
+
+@program
+def loop_over_what_it_changes(x: Any) -> Any:
+    u = x.copy()
+    s = 0.0
+    for i, v in enumerate(u):
+        u[(i + 1) % 3] = v * 2
+        s += v
+    return s
 
 
 @program

@@ -1,4 +1,4 @@
-"""The facts about NumPy, asked of NumPy: in all layouts, with all values of options."""
+"""The facts about NumPy, compared with NumPy in all layouts, with all values of options."""
 
 import ast
 import re
@@ -102,7 +102,7 @@ def test_each_name_is_one_of_numpy() -> None:
 
 
 def test_fresh_results_share_nothing() -> None:
-    """What is said to be fresh shares memory with none of the arrays that a call is given."""
+    """Results that are said to be fresh share memory with none of the arrays of a call."""
     known = [call for call in CALLS if facts.is_fresh(call[0], *call[2:])]
     assert len(known) > 3000
     shared = [
@@ -112,7 +112,7 @@ def test_fresh_results_share_nothing() -> None:
 
 
 def test_views_share() -> None:
-    """What is said to give views does so, in one of the layouts at least."""
+    """Functions that are said to give views do so, in one of the layouts at least."""
     shown = {
         function
         for function, text, _, _ in CALLS

@@ -24,12 +24,12 @@ from tinyjax.source import facts
 from tinyjax.source.adjoint.aliases import WRITING, Aliases
 from tinyjax.source.adjoint.kinds import Kind, literal_kind
 from tinyjax.source.adjoint.ranks import Ranks
-from tinyjax.source.ir import find, program as ir, read, runtime, syntax
+from tinyjax.source.ir import analysis, find, program as ir, read, runtime, syntax
 
 
 @attrs.frozen
 class Follower:
-    """What an interpreter of programs follows of views of arrays that change.
+    """Describes the views of arrays that an interpreter of programs follows.
 
     Attributes:
         views: the functions whose views it follows, whatever they are given.
@@ -169,6 +169,7 @@ class Certainty:
         return (is_part or function is runtime.unpacked) and self._is_whole(call.args[0])
 
     def _is_attribute_of_module(self, atom: ir.Atom) -> bool:
+        """Return whether a value is one of NumPy's, as ``np.mgrid``."""
         call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
         return call is not None and ir.is_attribute(call) and isinstance(call.args[0], ir.Constant)
 
@@ -198,6 +199,8 @@ class Certainty:
             return ""
         if function is runtime.make_functions and any(map(self._is_open, call.args[2:4])):
             return "a default that is an array"
+        if function is runtime.items_of and self._changes_in_loop(statement.variable):
+            return "a loop over an array that it changes"
         if runtime.is_in(function, self._follower.iterating):
             return ""
         if runtime.is_in(function, _ITERATING):
@@ -303,8 +306,29 @@ class Certainty:
             return tuple(map(ir.literal, index.value))
         return (index,)
 
+    def _changes_in_loop(self, items: ir.Variable) -> bool:
+        """Return whether a loop over items changes what they are of, otherwise than by an item.
+
+        Staged loops see the array as it was before.
+        """
+        if not self._follower.iterating or len(self._program.blocks) == 1:
+            return False
+        parts, blocks = {items}, self._program.blocks
+        for statement in self._program.statements:
+            takes = (operator.getitem, runtime.unpacked)
+            if statement.function in takes and statement.call.args[0] in parts:
+                parts.add(statement.variable)
+        for body in analysis.natural_loops(blocks).values():
+            inside = [s for index in body for s in blocks[index].statements]
+            if any(s.function is operator.getitem and s.call.args[0] is items for s in inside):
+                targets = [s.call.args[0] for s in inside if s.function in WRITING]
+                kin = [v for v in targets if isinstance(v, ir.Variable) and v not in parts]
+                if self._aliases.class_of(items) in map(self._aliases.class_of, kin):
+                    return True
+        return False
+
     def _is_counted(self, variable: ir.Variable) -> bool:
-        """Return whether only the length of what goes through arrays is asked for."""
+        """Return whether only the length of what goes through arrays is used."""
         counting = (runtime.items_of, len)
         return all(
             s.function is counting[1]

@@ -686,6 +686,10 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         forward, inputs, keywords = route(args[0], args[1:], kwargs)
         return pull, (forward, *inputs), keywords
+    if runtime.is_in(fun, syntax.IN_PLACE):
+        raise find.refusal(
+            f"operator.{fun.__name__} by another name is not taken. Write x += y and the like."
+        )
     if (written := standard_library.equivalent(fun)) is not None:
         return route(written, args, kwargs)
     if isinstance(fun, functools._lru_cache_wrapper) and _is_active(*args, *kwargs.values()):

@@ -156,10 +156,10 @@ class Memory:
         if how == "set" and chooses and not self._has_parts(view):
             overwritten = np.zeros(whole.size, bool)
             overwritten[numbers] = True
-            whole = self.without(overwritten.reshape(whole.shape), whole)
+            whole = self.masked(overwritten.reshape(whole.shape), whole)
         self._scatter_flat(whole, view, numbers, flat, how)
 
-    def without(self, mask: HostArray, elements: Array) -> Array:
+    def masked(self, mask: HostArray, elements: Array) -> Array:
         """Return elements, with zeros for those that a mask leaves out if their slope is infinite.
 
         Reverse mode then knows that they do not count. Their data say where that matters: what is

@@ -513,7 +513,7 @@ class CapturedArray(Captured):
         if any(map(_is_mask, key if type(key) is tuple else (key,))):
             left_out = np.ones(whole.shape, bool)
             left_out[key] = False
-            whole = self._captured_memory.without(left_out, whole)
+            whole = self._captured_memory.masked(left_out, whole)
         value = whole[key]
         if value.ndim > 1 and not part.flags.c_contiguous and part.shape == value.shape:
             return _in_memory(np.empty_like(part), value)

@@ -130,8 +130,8 @@ class _Rebinding(ast.NodeTransformer):
 
     def _with_item(self, node: ast.stmt, name: str, place: ast.expr, value: ast.expr) -> ast.stmt:
         """Return the statement that binds a container like another one but for one item."""
-        at = ast.NamedExpr(ast.Name(f"{name}.index", ast.Store()), self._place(name, place))
-        return _bound(node, name, self._container(name, at, value))
+        index = ast.NamedExpr(ast.Name(f"{name}.index", ast.Store()), self._place(name, place))
+        return _bound(node, name, self._container(name, index, value))
 
     def _place(self, name: str, place: ast.expr) -> ast.expr:
         """Return a key, or the place of an item of a list, counted from the front."""
@@ -140,12 +140,12 @@ class _Rebinding(ast.NodeTransformer):
         length = ast.Call(_read("len"), [_read(name)], [])
         return ast.Subscript(ast.Call(_read("range"), [length], []), place, ast.Load())
 
-    def _container(self, name: str, at: ast.expr, value: ast.expr) -> ast.expr:
+    def _container(self, name: str, index: ast.expr, value: ast.expr) -> ast.expr:
         """Return a container like another one but for one item."""
         if self._kinds[name] == "dict":
             # a dict's display evaluates each key before its value
-            return ast.Dict([None, at], [_read(name), value])
-        front = ast.Subscript(_read(name), ast.Slice(None, at, None), ast.Load())
+            return ast.Dict([None, index], [_read(name), value])
+        front = ast.Subscript(_read(name), ast.Slice(None, index, None), ast.Load())
         behind = ast.BinOp(_read(f"{name}.index"), ast.Add(), ast.Constant(1))
         back = ast.Subscript(_read(name), ast.Slice(behind, None, None), ast.Load())
         starred = [ast.Starred(x, ast.Load()) for x in (front, back)]
