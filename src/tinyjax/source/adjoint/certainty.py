@@ -290,7 +290,12 @@ class Certainty:
 
     def _reason_of_index(self, index: ir.Atom, is_write: bool) -> str:
         parts = self._parts(index)
-        if is_write and any(isinstance(x, ir.Constant) and x.value is None for x in parts):
+        is_of_adjoint = self._follower is ADJOINT
+        if (
+            is_write
+            and is_of_adjoint
+            and any(isinstance(x, ir.Constant) and x.value is None for x in parts)
+        ):
             return "an assignment to an index with None"
         if not parts:
             return "an index without parts"

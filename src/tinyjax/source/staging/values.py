@@ -218,7 +218,7 @@ class MutableArray:
     def _refuse(self, *_: object) -> NoReturn:
         raise find.refusal(
             "an array that changes is used by code whose source is not read: by a method that "
-            "Python calls itself, or by a library. Give it a copy."
+            "Python calls itself, or by a library."
         )
 
     __getitem__ = __setitem__ = __iter__ = __array__ = _refuse
