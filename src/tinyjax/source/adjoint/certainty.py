@@ -68,13 +68,13 @@ _ITERATING: Final[frozenset[Any]] = frozenset(
 )  # fmt: skip
 
 
-#: Functions that give the array itself, or a copy of it.
-_SAME: Final = frozenset((np.asarray, np.ascontiguousarray))
-#: Functions of Python's that keep nothing of what they are given.
-_READING: Final[frozenset[Any]] = frozenset(
-    (abs, bool, callable, complex, divmod, float, format, getattr, hasattr, hash, id, int,
-     isinstance, len, pow, print, range, repr, round, slice, str, type)
-)  # fmt: skip
+#: Functions that give views, or the array itself, or a copy of it.
+_VIEWING: Final = facts.VIEWS | {np.asarray, np.ascontiguousarray}
+#: Functions and operators of Python's that keep nothing of what they are given.
+_READING: Final[frozenset[Any]] = syntax.OPERATORS | {
+    *(abs, bool, callable, complex, divmod, float, format, getattr, hasattr, hash, id, int),
+    *(isinstance, len, pow, print, range, repr, round, slice, str, type),
+}
 #: What holds its parts, and is no array.
 _CONTAINERS: Final[frozenset[Any]] = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
@@ -207,11 +207,11 @@ class Certainty:
             return "" if self._is_counted(statement.variable) else self._reason_of_iteration(call)
         if function is None:
             return self._reason_of_method(call)
-        if runtime.is_in(function, _READING | syntax.OPERATORS):
+        if runtime.is_in(function, _READING):
             return ""
         if self._aliases.copies(call):
             return ""
-        if runtime.is_in(function, facts.VIEWS | _SAME) and self._follows(call, function):
+        if runtime.is_in(function, _VIEWING) and self._follows(call, function):
             return ""
         module = getattr(function, "__module__", None) or "builtins"
         if _is_users(function) or module.startswith("tinyjax."):
