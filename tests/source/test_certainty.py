@@ -53,6 +53,14 @@ def transposed_and_flat(x: Any) -> Any:
 
 
 @program
+def flat_in_another_order(x: Any) -> Any:
+    a = np.outer(x, x)
+    r, s, t = a.ravel("F"), np.ravel(a, "F"), a.reshape(-1, order="F")
+    a[0, 1] = x[2] ** 3
+    return np.sum(r * s * t * np.arange(16.0)) + np.sum(a)
+
+
+@program
 def more_axes_of_one(x: Any) -> Any:
     u = x * x
     u[1:] = (x[0:1] * 3).reshape(1, 1)

@@ -94,6 +94,12 @@ def _is_users(function: Any) -> bool:
 _LIBRARIES: Final = frozenset((*sys.stdlib_module_names, "numpy", "scipy", "tinyjax", "jax"))
 
 
+def _is_in_order(call: ir.Call) -> bool:
+    """Return whether a call that reshapes an array has no option about its memory."""
+    by_position = any(isinstance(ir.value_of(x), str) for x in call.args)
+    return not by_position and not any(name in ("order", "copy") for name, _ in call.keywords)
+
+
 class Certainty:
     """The statements of a program of which it is certain what their results share memory with."""
 
@@ -161,11 +167,10 @@ class Certainty:
         if call is None or self._aliases.copies(call):
             return True
         function = ir.value_of(call.function)
-        if function is operator.getitem and self._is_attribute_of_module(
-            call.args[0]
-        ):  # np.mgrid[:3]
+        is_item = function is operator.getitem
+        if is_item and self._is_attribute_of_module(call.args[0]):  # np.mgrid[:3]
             return True
-        is_part = function is operator.getitem and self._is_of_rows(call.args[1])
+        is_part = is_item and self._is_of_rows(call.args[1])
         return (is_part or function is runtime.unpacked) and self._is_whole(call.args[0])
 
     def _is_attribute_of_module(self, atom: ir.Atom) -> bool:
@@ -186,7 +191,8 @@ class Certainty:
         """Return whether a value may be, or hold, an array with a derivative."""
         if not isinstance(atom, ir.Variable) or self._ranks.is_number(atom):
             return False
-        return self._kinds.get(atom, Kind.ACTIVE).active and not self._kinds[atom].numeric
+        kind = self._kinds.get(atom, Kind.ACTIVE)
+        return kind.active and not kind.numeric
 
     def _reason(self, statement: ir.Statement) -> str:
         """Return what of a statement is not certain; nothing if all is."""
@@ -263,7 +269,8 @@ class Certainty:
         if not (self._is_written((owner,)) or self._is_cautious):
             return True
         if view in _RESHAPING:
-            in_order = not any(name in ("order", "copy") for name, _ in call.keywords)
+            is_method = isinstance(view, str)  # whose call is looked at by itself
+            in_order = is_method or _is_in_order(call)
             return follower.reshapes or (in_order and self._is_whole(owner))
         return view in follower.views or view in follower.methods
 
@@ -272,6 +279,9 @@ class Certainty:
         method = self._calls.get(call.function) if isinstance(call.function, ir.Variable) else None
         name = ir.value_of(method.args[1]) if method and ir.is_attribute(method) else None
         names = tuple([name for name, _ in call.keywords])
+        is_reshaped = name in _RESHAPING and not self._follower.reshapes
+        if is_reshaped and not _is_in_order(call) and method and self._is_written(method.args[:1]):
+            return f".{name}() in another order"
         is_decided = name in facts.FRESH_WITHOUT or "out" in names
         if not is_decided or facts.is_fresh(name, len(call.args), names):
             return ""
