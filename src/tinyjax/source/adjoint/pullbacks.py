@@ -686,7 +686,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         forward, inputs, keywords = route(args[0], args[1:], kwargs)
         return pull, (forward, *inputs), keywords
-    if runtime.is_in(fun, syntax.IN_PLACE):
+    if runtime.is_in(fun, syntax.IN_PLACE) and isinstance(args[0], np.ndarray):
         raise find.refusal(
             f"operator.{fun.__name__} by another name is not taken. Write x += y and the like."
         )

@@ -134,7 +134,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result, args, kwargs = _call_known(iterations, fun, args, kwargs)
         if result is not staging_values.NOT_KNOWN:
             return result
-    if runtime.is_in(fun, syntax.IN_PLACE):
+    if runtime.is_in(fun, syntax.IN_PLACE) and np.ndim(args[0]):
         raise find.refusal(
             f"operator.{fun.__name__} by another name is not taken in a program that is staged, "
             "which is not to know whether it changes an array. Write x += y and the like."
