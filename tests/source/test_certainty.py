@@ -328,6 +328,22 @@ def test_staged(fun: Function) -> None:
     assert np.asarray(gradient) @ ALONG == pytest.approx(slope(fun), rel=1e-7, abs=1e-8)
 
 
+def continuing(x: Any) -> Any:
+    u, v = x * 1.0, np.sin(x)
+    for _ in range(3):
+        q = v[[3, 1, 1, 0]]
+        u[0] = u[0] * q[-1]
+        if -0.3 < x[0] < 0.9:
+            continue
+        v[::-1] = v.copy()
+    return np.sum(v)
+
+
+def test_compiled_gradient_of_a_staged_loop_that_continues() -> None:
+    gradient = tinyjax.jit(tinyjax.grad(source.stage(continuing)))(POINT)
+    np.testing.assert_allclose(gradient, np.cos(POINT), rtol=1e-14)
+
+
 def changing(a: Any, b: Any) -> Any:
     a[0] = b[1] * 2
     return np.sum(a * b)

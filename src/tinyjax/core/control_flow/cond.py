@@ -236,6 +236,8 @@ def _cond_transpose(
     linear = prim.are_undefined(rest)
     transposed = [transpose_jaxpr(b, linear, prim.nonzeros(cotangents)) for b in params.branches]
     nonzero_out = _any_of([t.nonzero_out for t in transposed])
+    if not any(nonzero_out) and not any(t.staged.jaxpr.eqns for t in transposed):
+        return [None] * len(operands)
     avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
     branches = []
     for t in transposed:
