@@ -7,7 +7,7 @@ A test asks NumPy about every name, for arrays in all layouts and all values of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -85,7 +85,7 @@ VIEW_ATTRIBUTES: Final = frozenset(["T", "imag", "mT", "real"])
 PLAIN_ATTRIBUTES: Final = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])
 
 
-def is_fresh(function: Any, count: int = 1, names: frozenset[str] | tuple[str, ...] = ()) -> bool:
+def is_fresh(function: Any, count: int = 1, names: Sequence[str] = ()) -> bool:
     """Return whether a function of NumPy's gives what shares memory with nothing.
 
     Args:

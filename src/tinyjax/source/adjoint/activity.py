@@ -290,8 +290,7 @@ class Activity:
         """Return the rule of a call, if its function has one that takes these arguments."""
         if not isinstance(call.function, ir.Constant):
             return None
-        names = tuple([name for name, _ in call.keywords])
-        return equivalents.rule_of_call(call.function.value, len(call.args), names)
+        return equivalents.rule_of_call(call.function.value, len(call.args), call.names)
 
     def pulled(self, statement: ir.Statement) -> bool:
         """Return whether the forward program keeps the pullback of a call."""
@@ -318,8 +317,7 @@ class Activity:
         """Return the index of each keyword argument's cotangent in the rule's result."""
         call = statement.call
         here = Location(self.ir.filename, statement.line, self.ir.name)
-        names = tuple([name for name, _ in call.keywords])
-        return registry.places(statement.function, len(call.args), names, here)
+        return registry.places(statement.function, len(call.args), call.names, here)
 
     def back_of(self, variable: ir.Variable) -> ir.Variable:
         """Return the variable that holds the pullback of the call that defines another one."""

@@ -95,8 +95,12 @@ class Aliases:
         function = statement.function
         if function in TAKING or runtime.is_in(function, _PARTS):
             return True
-        is_view = self._methods.get(statement.call.function) in facts.VIEW_METHODS
+        is_view = self.method_of(statement.call) in facts.VIEW_METHODS
         return is_view or self.reads_only(statement.call)
+
+    def method_of(self, call: ir.Call) -> Any:
+        """Return the name of the method that is called; None for a call of another function."""
+        return self._methods.get(call.function)
 
     def is_outside(self, variable: ir.Variable) -> bool:
         """Return whether a variable may share memory with what the program has not made."""
@@ -123,7 +127,7 @@ class Aliases:
             self._join([variable, self._outside])
         elif self.copies(call):
             self._made.add(variable)
-        elif self._methods.get(call.function) in facts.VIEW_METHODS:
+        elif self.method_of(call) in facts.VIEW_METHODS:
             self._join([variable, call.function])
         else:
             self._join([variable, *call.atoms])
@@ -154,16 +158,14 @@ class Aliases:
     def copies(self, call: ir.Call) -> bool:
         """Return whether the result of a call shares no memory with its arguments."""
         function = ir.value_of(call.function)
-        names = tuple([name for name, _ in call.keywords])
         if function is None:
-            name = self._methods.get(call.function)
             is_array = self._arrays.get(call.function, False)
-            return is_array and facts.is_fresh(name, len(call.args), names)
+            return is_array and facts.is_fresh(self.method_of(call), len(call.args), call.names)
         if function in _JOINING:
             return all(_is_number(x) or self._arrays.get(x, False) for x in call.args)
         if function is np.ndarray:  # of a shape and a dtype, and of no buffer
-            return len(call.args) <= 2 and {name for name, _ in call.keywords} <= {*_OF_NEW}
-        return _copies(function, len(call.args), names) or registry.is_inert(function)
+            return len(call.args) <= 2 and {*call.names} <= {*_OF_NEW}
+        return _copies(function, len(call.args), call.names) or registry.is_inert(function)
 
 
 def may_change(call: ir.Call, *, is_cautious: bool) -> bool:
@@ -219,8 +221,7 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
             return args[1]
         if function in _JOINING:
             return all(args)
-        names = tuple([name for name, _ in call.keywords])
-        return _copies(function, len(call.args), names)
+        return _copies(function, len(call.args), call.names)
 
     pairs = zip(program.blocks[0].arguments, arguments, strict=True)
     known = {v: kind.numeric or kind.is_array for v, kind in pairs}

@@ -97,7 +97,7 @@ _LIBRARIES: Final = frozenset((*sys.stdlib_module_names, "numpy", "scipy", "tiny
 def _is_in_order(call: ir.Call) -> bool:
     """Return whether a call that reshapes an array has no option about its memory."""
     by_position = any(isinstance(ir.value_of(x), str) for x in call.args)
-    return not by_position and not any(name in ("order", "copy") for name, _ in call.keywords)
+    return not by_position and not {"order", "copy"} & {*call.names}
 
 
 class Certainty:
@@ -119,7 +119,7 @@ class Certainty:
         self._aliases = aliases
         self._follower = follower
         self._is_cautious = is_cautious
-        self._calls = {s.variable: s.call for s in program.statements}
+        self._calls: dict[ir.Atom, ir.Call] = {s.variable: s.call for s in program.statements}
 
     def check(self) -> None:
         """Refuse the program if it has a statement that is not certain.
@@ -163,7 +163,7 @@ class Certainty:
 
     def _is_whole(self, atom: ir.Atom) -> bool:
         """Return whether the elements of an array are in its memory one after the other."""
-        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        call = self._calls.get(atom)
         if call is None or self._aliases.copies(call):
             return True
         function = ir.value_of(call.function)
@@ -175,12 +175,12 @@ class Certainty:
 
     def _is_attribute_of_module(self, atom: ir.Atom) -> bool:
         """Return whether a value is one of NumPy's, as ``np.mgrid``."""
-        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        call = self._calls.get(atom)
         return call is not None and ir.is_attribute(call) and isinstance(call.args[0], ir.Constant)
 
     def _is_of_rows(self, index: ir.Atom) -> bool:
         """Return whether an index is an integer, or a slice without a step."""
-        call = self._calls.get(index) if isinstance(index, ir.Variable) else None
+        call = self._calls.get(index)
         if call is None or ir.value_of(call.function) is not slice:
             return self._ranks.is_index(index) and not isinstance(ir.value_of(index), slice)
         return len(call.args) < 3 or (
@@ -229,11 +229,7 @@ class Certainty:
         call, function = statement.call, statement.function
         is_users = _is_users(function)
         if function is None:
-            method = (
-                self._calls.get(call.function) if isinstance(call.function, ir.Variable) else None
-            )
-            name = ir.value_of(method.args[1]) if method and ir.is_attribute(method) else ""
-            is_users = not hasattr(np.ndarray, str(name))
+            is_users = not hasattr(np.ndarray, str(self._aliases.method_of(call)))
         return is_users and self._is_written(call.atoms) and not self._only_reads(call)
 
     def _only_reads(self, call: ir.Call) -> bool:
@@ -276,12 +272,12 @@ class Certainty:
 
     def _reason_of_method(self, call: ir.Call) -> str:
         """Return which option of a method may let its result share memory."""
-        method = self._calls.get(call.function) if isinstance(call.function, ir.Variable) else None
-        name = ir.value_of(method.args[1]) if method and ir.is_attribute(method) else None
-        names = tuple([name for name, _ in call.keywords])
+        name, names = self._aliases.method_of(call), call.names
         is_reshaped = name in _RESHAPING and not self._follower.reshapes
-        if is_reshaped and not _is_in_order(call) and method and self._is_written(method.args[:1]):
-            return f".{name}() in another order"
+        if is_reshaped and not _is_in_order(call):
+            (array, *_) = self._calls[call.function].args
+            if self._is_written((array,)):
+                return f".{name}() in another order"
         is_decided = name in facts.FRESH_WITHOUT or "out" in names
         if not is_decided or facts.is_fresh(name, len(call.args), names):
             return ""
@@ -314,7 +310,7 @@ class Certainty:
         return ""
 
     def _parts(self, index: ir.Atom) -> tuple[ir.Atom, ...]:
-        call = self._calls.get(index) if isinstance(index, ir.Variable) else None
+        call = self._calls.get(index)
         if call is not None and ir.value_of(call.function) is runtime.make_tuple:
             return call.args
         if isinstance(index, ir.Constant) and isinstance(index.value, tuple):
@@ -326,7 +322,7 @@ class Certainty:
 
         Staged loops see the array as it was before.
         """
-        if not self._follower.iterating or len(self._program.blocks) == 1:
+        if self._follower is ADJOINT or len(self._program.blocks) == 1:
             return False
         parts, blocks = {items}, self._program.blocks
         for statement in self._program.statements:
@@ -344,13 +340,11 @@ class Certainty:
 
     def _is_counted(self, variable: ir.Variable) -> bool:
         """Return whether only the length of what goes through arrays is used."""
-        counting = (runtime.items_of, len)
-        return all(
-            s.function is counting[1]
-            or (s.function is counting[0] and self._is_counted(s.variable))
-            for s in self._program.statements
-            if variable in s.call.variables
-        ) and not any(variable in block.used_at_end for block in self._program.blocks)
+        users = [s for s in self._program.statements if variable in s.call.variables]
+        return not any(variable in block.used_at_end for block in self._program.blocks) and all(
+            s.function is len or (s.function is runtime.items_of and self._is_counted(s.variable))
+            for s in users
+        )
 
     def _reason_of_iteration(self, call: ir.Call) -> str:
         if any(self._is_open(x) and self._may_be_array(x) for x in call.args):
@@ -359,7 +353,7 @@ class Certainty:
 
     def _may_be_array(self, atom: ir.Atom) -> bool:
         """Return whether a value may be an array, by what defines it."""
-        call = self._calls.get(atom) if isinstance(atom, ir.Variable) else None
+        call = self._calls.get(atom)
         if call is None:
             kind = self._kinds.get(atom) if isinstance(atom, ir.Variable) else None
             return kind is not None and (kind.is_array or kind is Kind.ACTIVE)

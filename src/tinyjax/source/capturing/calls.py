@@ -30,6 +30,7 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.source import facts
 from tinyjax.source.capturing import memories, ndarrays, rewriting, runs, stores
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
@@ -150,7 +151,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
-        if g in ndarrays.VIEWS:
+        if g in facts.VIEWS:
             return ndarrays.apply_function(g, args, kwargs)
         if not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)

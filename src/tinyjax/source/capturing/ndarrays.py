@@ -27,14 +27,6 @@ from tinyjax.source.capturing import memories, runs
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
-#: NumPy's functions that may give a view of the first argument, or a list of them.
-VIEWS: Final[set[Any]] = {
-    *(np.reshape, np.ravel, np.transpose, np.swapaxes, np.squeeze, np.expand_dims, np.moveaxis),
-    *(np.rollaxis, np.diagonal, np.flip, np.fliplr, np.flipud, np.rot90),
-    *(np.permute_dims, np.matrix_transpose, np.linalg.matrix_transpose, np.linalg.diagonal),
-    *(np.lib.stride_tricks.sliding_window_view, np.split, np.array_split, np.hsplit, np.vsplit),
-    *(np.dsplit, np.unstack, np.lib.stride_tricks.as_strided),
-}
 
 
 class ClassOfProgram:
@@ -1477,7 +1469,7 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     handler = HANDLERS.get(func)
     if handler is not None:
         return handler(*args, **kwargs)
-    if func in VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
+    if func in facts.VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
         rest = [_as_key(x) for x in args[1:]]
         options = {name: _as_key(x) for name, x in kwargs.items()}
         if is_array(array := to_array(args[0])):
@@ -1486,7 +1478,7 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             return in_order_of_memory(array, step) if by_order else view_by(array, step)
     if not are_traced(args, kwargs):
         return with_data(func, args, kwargs)
-    if not facts.is_fresh(func, len(args), (*{*kwargs} - {"out"},)):
+    if not facts.is_fresh(func, len(args), [name for name in kwargs if name != "out"]):
         result = from_source[0](func, args, kwargs)  # which says what its result shares
         if result is not NotImplemented:
             return result

@@ -95,6 +95,11 @@ class Call:
         """The variables among them."""
         return [atom for atom in self.atoms if isinstance(atom, Variable)]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the keyword arguments."""
+        return tuple([name for name, _ in self.keywords])
+
     def map(self, replace: Callable[[Atom], Atom]) -> Call:
         """Return the same call with every atom replaced."""
         keywords = tuple([(name, replace(value)) for name, value in self.keywords])
