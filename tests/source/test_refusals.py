@@ -79,14 +79,17 @@ def test_no_option_lets_a_function_change_its_argument() -> None:
     for call in (
         "np.median(x, None, None, True)", "np.nan_to_num(x, copy=False)", "np.nan_to_num(x, False)",
         "scipy.linalg.solve(x, x, False, False, True)",
-        "np.median(x, **{'overwrite_input': True})", "np.quantile(x, 0.5, overwrite_input=x > 0)",
+        "np.median(x, **{'overwrite_input': True})", "np.quantile(x, 0.5, overwrite_input=len(x))",
         "[np.median][0](x, overwrite_input=True)",
     ):  # fmt: skip
         fun = compiled(f"def program(x):\n    return {call}\n", **modules)
         with pytest.raises(TinyjaxError, match=r"overwr|copy"):
             read_gradient(fun, np.eye(2))
-        with pytest.raises(TinyjaxError, match=r"overwr|copy"):
-            tinyjax.grad(source.stage(fun))(np.eye(2))
+        with contextlib.suppress(TinyjaxError):
+            matrix = np.eye(2) * 3.0
+            value = tinyjax.jit(fun, control_flow="source")(matrix)
+            np.testing.assert_allclose(value, fun(matrix.copy()), rtol=1e-14)
+            np.testing.assert_array_equal(matrix, np.eye(2) * 3.0)
     for call in ("np.median(x, overwrite_input=False)", "np.sum(np.nan_to_num(x, copy=True))"):
         fun = compiled(f"def program(x):\n    return {call}\n", **modules)
         assert np.sum(source.grad(fun)(np.array([3.0, 1.0, 2.0]))) in (1.0, 3.0)

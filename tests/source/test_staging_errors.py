@@ -222,32 +222,6 @@ def counted(x: Any, k: int) -> Any:  # here
 
 @add_case(
     SourceError,
-    ".append(), which changes an object in place, is not taken by tinyjax.source. Instead, write "
-    "xs = [*xs, x].",
-)
-def mutating(x: Any) -> Any:
-    others = values = [x]
-    values.append(x * x)  # here
-    return others[-1]
-
-
-@add_case(
-    SourceError,
-    "try with except is not taken by tinyjax.source. Instead, test for the case with if.",
-)
-def calls_what_cannot_be_read(x: Any) -> Any:
-    return guarded(x)
-
-
-def guarded(x: Any) -> Any:
-    try:  # here
-        return x if x > 0 else -x
-    except ArithmeticError:
-        return x
-
-
-@add_case(
-    SourceError,
     "a list or a tuple whose length depends on a traced value cannot be made, since arrays have "
     "fixed shapes. Loop over the items, or compute with masks (jnp.where).",
     3,

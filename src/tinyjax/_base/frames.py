@@ -474,17 +474,25 @@ def stands_in(wrapper: Callable[..., object]) -> None:
         _wrappers.add(wrapper.__code__)
 
 
+def _is_of_package(kind: type) -> bool:
+    return any(base.__module__.startswith("tinyjax.") for base in kind.__mro__)
+
+
 def imitate(wrapper: F, fun: Callable[..., object]) -> F:
     """Give a function the name, documentation and signature of the one that it replaces.
 
     As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
-    function has its name, which is left out.
+    function has its name, which is left out. Of an object of this package's the attributes are its
+    own state; those of the function that it stands for are taken.
     """
     stands_in(wrapper)
-    try:
-        update_wrapper(wrapper, fun)
-    except TypeError:
-        wrapper.__dict__["__wrapped__"] = fun
+    model = fun
+    while hasattr(model, "__wrapped__") and _is_of_package(type(model)):
+        model = model.__wrapped__
+    with contextlib.suppress(TypeError):
+        update_wrapper(wrapper, fun, updated=())
+        wrapper.__dict__.update(getattr(model, "__dict__", {}))
+    wrapper.__dict__["__wrapped__"] = fun
     return wrapper
 
 

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import tinyjax
 from raising import raises
 from tinyjax import source
-from tinyjax.errors import UndecidedError
+from tinyjax.errors import ConcretizationError, UndecidedError
 from tinyjax.source.capturing import guards
 
 
@@ -116,3 +117,37 @@ def test_without_data_a_decision_is_refused() -> None:
         tinyjax.make_jaxpr(captured)(1.0)
     with raises(UndecidedError, match="records without data"):
         tinyjax.lax.scan(lambda c, x: (c, captured(x)), 0.0, np.ones(3))
+
+
+def bent(x: Any) -> Any:
+    return x * x * x if x > 0 else -x * x
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "captured": source.capture,
+    "captured and compiled": lambda fun: tinyjax.jit(source.capture(fun)),
+    "staged": lambda fun: tinyjax.jit(fun, control_flow="source"),
+}
+
+
+@pytest.mark.parametrize("inner", WRAPPERS)
+@pytest.mark.parametrize("outer", WRAPPERS)
+def test_a_wrapper_of_a_derivative_of_a_wrapper_has_a_state_of_its_own(
+    inner: str, outer: str
+) -> None:
+    first = WRAPPERS[inner](bent)
+    assert [float(first(x)) for x in (2.0, -3.0)] == [8.0, -9.0]
+    slope = WRAPPERS[outer](tinyjax.grad(first))
+    assert [float(slope(x)) for x in (2.0, -3.0)] == [12.0, 6.0]
+    assert [float(tinyjax.grad(slope)(x)) for x in (2.0, -3.0)] == [12.0, -2.0]
+    compiled = tinyjax.jit(tinyjax.vmap(tinyjax.grad(first)))
+    np.testing.assert_array_equal(compiled(np.array([2.0, -3.0])), [12.0, 6.0])
+
+
+def test_a_decision_within_a_loop_of_tinyjax_is_refused_by_name() -> None:
+    def program(x: Any) -> Any:
+        return tinyjax.lax.fori_loop(0, 3, lambda _, y: y + bent(y), x)
+
+    for fun in (tinyjax.jit(source.capture(program)), tinyjax.grad(source.capture(program))):
+        with raises(ConcretizationError, match=r"value of bool\[\], which fori_loop"):
+            fun(0.5)

@@ -104,7 +104,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         donate_argnames: donated arguments by name.
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
-            ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
+            ``while_loop`` and ``scan`` (``tinyjax.source.stage``). What cannot be read is captured
+            (``tinyjax.source.capture``).
         pad_to: the rule that rounds up the lengths of first axes. Then calls with many lengths run
             few programs. It rounds to a multiple of an int, to one of several ints, to "powers of
             two", or to the result of a function of the length. ``{"x": 64}`` is for the argument
@@ -138,8 +139,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         ConcretizationError: when called, if the function needs the data of an argument.
         StaticArgumentError: the function has no such static argument; or when called, if a static
             argument is an array or not hashable.
-        SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
-            cannot be staged.
+        SourceError: when called, if ``control_flow`` is "source" and the function can be neither
+            staged nor captured.
         ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow`` or
             ``tier`` is none of the words above; ``pad_to`` is no such rule, or names no argument;
             what is donated is static, or no argument of the function; or there is no such backend.

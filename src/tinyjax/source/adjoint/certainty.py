@@ -11,7 +11,7 @@ import builtins
 import functools
 import operator
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -81,6 +81,13 @@ _CONTAINERS: Final[frozenset[Any]] = frozenset(
      runtime.collected, runtime.unpacked, dict, enumerate, filter, list, map, range, reversed,
      sorted, tuple, zip)
 )  # fmt: skip
+
+
+def gives_new(function: Any, count: int, names: Sequence[str]) -> bool:
+    """Return whether a function keeps and gives nothing that shares memory with its arguments."""
+    module = getattr(function, "__module__", None) or ""
+    known = runtime.is_in(function, _READING) or module in ("math", "cmath", runtime.__name__)
+    return known or module.startswith("tinyjax.") or facts.is_fresh(function, count, names)
 
 
 def _is_users(function: Any) -> bool:

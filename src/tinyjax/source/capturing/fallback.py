@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from tinyjax.source.adjoint.cotangents import (
 from tinyjax.source.capturing import calls, ndarrays, rewriting
 from tinyjax.source.capturing.api import capture
 from tinyjax.source.ir import find
+from tinyjax.source.staging import StagedFunction
 
 #: Errors that say more than why the source cannot be read, or are for ``jit``.
 _OF_PROGRAM: Final = (errors.DifferentiationError, errors.UndecidedError, errors.DivergenceError)
@@ -198,16 +200,19 @@ def _as_data(x: Any, kind: type[Any]) -> Any:
 def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """Say whether ``source.grad`` reads a function or captures it, and which functions it calls.
 
-    A function is read as a whole, with all that it calls, or captured as a whole.
+    A function is read as a whole, with all that it calls, or captured as a whole. So is one that
+    ``jit(fun, control_flow="source")`` or ``stage(fun)`` returns: staged, or captured.
 
     Args:
-        fun: a Python function. It is called, with its derivative: twice if it is captured.
+        fun: a Python function, or a staged one. It is called, with its derivative: twice if it is
+            captured. A staged one is staged.
         args: its arguments. All that have derivatives count as variables.
         kwargs: its keyword arguments.
 
     Returns:
         A text: whether the function is read or captured, or neither; the reason, with the line that
-        cannot be read; and the functions of Python's that were called in this way, with counts.
+        cannot be read; and the functions of Python's that were called in this way, with counts. For
+        a staged function, whether it is staged or captured, and the reason.
 
     Example:
         >>> from tinyjax import source
@@ -226,6 +231,10 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """
     errors.check_function("explain", fun)
     name = frames.describe_function(fun)
+    staged = inspect.unwrap(fun, stop=lambda inner: isinstance(inner, StagedFunction))
+    if isinstance(staged, StagedFunction):
+        reason = staged.reason_of_capture(*args, **kwargs)
+        return f"{name} is staged." if reason is None else f"{name} is captured: {reason}"
     read = _Calls(_read_function)
     try:
         with read:

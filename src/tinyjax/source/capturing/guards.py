@@ -15,7 +15,7 @@ from tinyjax.core.jit.function import JitFunction
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import TinyjaxError, UndecidedError
+from tinyjax.errors import CaptureError, TinyjaxError, UndecidedError
 from tinyjax.source.capturing import runs
 from tinyjax.source.capturing.witness import Guard, WitnessTrace, WitnessTracer
 
@@ -57,6 +57,8 @@ class GuardedPrograms:
                 result, first = program.function(*args, **kwargs)
             except TinyjaxError:  # of another path; if it is of this one, staging raises it
                 continue
+            if runs.example(first) is None:  # it is staged again, and says what decides
+                break
             number = int(runs.decide(first))
             if number == len(program.guards):
                 if program is not programs[-1]:
@@ -97,13 +99,17 @@ class GuardedPrograms:
             trace = WitnessTrace(tr.current_trace(), tr.EVAL)
             leaves, in_tree = tree.flatten((args, kwargs))
             witnesses = [
-                WitnessTracer(trace, leaf, value) if isinstance(leaf, tr.Tracer) else leaf
+                WitnessTracer(trace, leaf, value.astype(leaf.dtype))
+                if isinstance(leaf, tr.Tracer)
+                else leaf
                 for leaf, value in zip(leaves, data, strict=True)
             ]
             own_args, own_kwargs = tree.unflatten(in_tree, witnesses)
             try:
                 with tr.Running(trace):
                     result = fun(*own_args, **own_kwargs)
+            except UndecidedError as error:  # in a loop or a branch of tinyjax's
+                raise CaptureError(error.message).at(error.location) from error
             finally:
                 trace.live = False
             guards[:] = trace.guards

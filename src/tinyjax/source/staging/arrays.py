@@ -90,10 +90,12 @@ class StagedArray(staging_values.MutableArray):
     def assign(self, value: Any) -> None:
         """Let it hold something else."""
         if self.maker:
-            raise find.refusal(
-                f"what {self.maker} gives is changed, which for NumPy is a view of another array. "
-                "In a program that is staged, change the array itself, or a view that indexing, "
-                ".T, reshape or ravel gives."
+            raise staging_values.NotStagedError(
+                find.refusal(
+                    f"what {self.maker} gives is changed, which for NumPy is a view of another "
+                    "array. In a program that is staged, change the array itself, or a view that "
+                    "indexing, .T, reshape or ravel gives."
+                )
             )
         value = jnp.asarray(value)
         while value.ndim > self.ndim and value.shape[0] == 1:
@@ -348,6 +350,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operation, changed, by = args
         changed.assign(session.this_session().call(operation, (changed.value, at_now(by)), {}))
         return changed
+    if fun is runtime.augmented and np.ndim(args[1]):
+        raise runtime.InPlaceError
     if fun is runtime.fitting:
         return _fitting(*args)
     if any(isinstance(x, Selected) for x in args):
@@ -537,6 +541,8 @@ def passes(fun: Any, args: tuple[Any, ...]) -> bool:
     """Return whether a function passes arrays on as they are."""
     if fun is operator.getitem:
         return isinstance(args[0], (tuple, list, dict))
+    if fun is operator.add or fun is operator.mul:  # of tuples and lists
+        return not any(isinstance(x, (*_VIEWED, ragged.Ragged, Array)) for x in args)
     if fun is getattr or fun is len:
         return not isinstance(args[0], (*_VIEWED, ragged.Ragged))
     return runtime.is_in(fun, _PASSING) or isinstance(fun, ViewMaker)
@@ -556,7 +562,8 @@ def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
     if isinstance(array, np.ndarray) and not conditions and not staging_values.holds_tracer(value):
         fun(array, index, value)
         return
-    if isinstance(array, (Array, np.ndarray)) and not (here.is_cautious and conditions):
+    is_of_program = isinstance(array, Array) or not (here.is_cautious and conditions)
+    if is_of_program and isinstance(array, (Array, np.ndarray)):
         raise runtime.InPlaceError
     if not conditions:
         fun(array, index, value)  # which says what is wrong
@@ -581,9 +588,13 @@ def at_now(value: Any) -> Any:
     return value
 
 
+#: What changes an array, whether it is known to change or not.
+_WRITING: Final = (runtime.exchange, runtime.accumulate_at, runtime.augmented)
+
+
 def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether a call involves arrays that are changed in place."""
-    if fun in (runtime.exchange, runtime.accumulate_at) or holds(args) or holds(kwargs):
+    if fun in _WRITING or holds(args) or holds(kwargs):
         return True
     if fun is not operator.getitem or not isinstance(args[0], Array):
         return False

@@ -25,7 +25,7 @@ from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging.session import is_read
 
 #: Modules whose functions only compute.
-_PURE_MODULES: Final = frozenset(
+PURE_MODULES: Final = frozenset(
     ("abc", "attr", "attrs", "bisect", "builtins", "cmath", "collections", "contextlib", "copy",
      "dataclasses", "decimal", "enum", "fractions", "functools", "itertools", "math", "ml_dtypes",
      "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "tinyjax", "types",
@@ -140,7 +140,7 @@ def property_of(value: Any, name: str) -> Any:
 
 def _effect_of_module(module: str) -> str | None:
     root = module.partition(".")[0].lstrip("_")
-    if root in _PURE_MODULES and "random" not in module:
+    if root in PURE_MODULES and "random" not in module:
         return None
     return "may do more than return a value"
 

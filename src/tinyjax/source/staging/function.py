@@ -6,7 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
@@ -14,15 +14,16 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax._base import frames
+from tinyjax._base import frames, lazy
 from tinyjax._base.pickling import PickledAsFunction
 from tinyjax.core import jit
+from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
-from tinyjax.source.adjoint.certainty import STAGING, Certainty
+from tinyjax.source.adjoint.certainty import STAGING, Certainty, gives_new
 from tinyjax.source.adjoint.kinds import Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import find, program as ir, read, runtime, syntax
@@ -65,8 +66,29 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
         self.fun = fun
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        result: R = call(self.fun, args, kwargs)
+        try:
+            result: R = call(self.fun, args, kwargs)
+        except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
+            if current_session.get() is not None:
+                raise
+            result = _captured(self.fun, args, kwargs, _reason_of(error))
         return result
+
+    def reason_of_capture(self, *args: P.args, **kwargs: P.kwargs) -> errors.TinyjaxError | None:
+        """Return why a call is captured; None if it is staged. Integers and texts are static."""
+        leaves, structure = tree.flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _TRACED)]
+
+        def program(*traced: Any) -> Any:
+            values = dict(zip(places, traced, strict=True))
+            now = [values.get(i, leaf) for i, leaf in enumerate(leaves)]
+            return call(self.fun, *tree.unflatten(structure, now))
+
+        try:
+            make_jaxpr(program)(*[leaves[i] for i in places])
+        except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
+            return _reason_of(error)
+        return None
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         """Bind as a method does."""
@@ -74,6 +96,15 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
 
     def __repr__(self) -> str:
         return f"<staging of {frames.describe_function(self.fun)}>"
+
+
+def _reason_of(
+    error: staging_values.NotStagedError | errors.TracerArrayConversionError,
+) -> errors.TinyjaxError:
+    return error.reason if isinstance(error, staging_values.NotStagedError) else error
+
+
+_TRACED: Final = (float, complex, np.ndarray, np.generic, Array)
 
 
 def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
@@ -85,16 +116,23 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
     ``break``, ``continue`` and early ``return`` anywhere. Python does everything that does not
     depend on traced values, and a call without traced values is a plain call of the function.
 
+    A program that cannot be read, or of which it is not certain what the arrays that it changes
+    share memory with, is captured as a whole (``capture``): then ``jit`` compiles a program for
+    each path through it. ``explain`` says which of the two a program is, and why.
+
     Args:
-        fun: a Python function, a lambda or a method, whose source can be read.
+        fun: a Python function, a lambda or a method.
 
     Returns:
         A function of the same signature, for use in and under any transformation.
 
     Raises:
         ArgumentError: ``fun`` is not callable.
-        SourceError: when called, if the function uses an unsupported feature, or calls itself under
-            a traced condition.
+        SourceError: when called, if the function asks of traced values what is not known of them,
+            calls itself or has effects under a traced condition, or can be neither staged nor
+            captured.
+        UndecidedError: when called, if the program is captured and decides by traced values, where
+            no ``jit`` is outermost, which knows their data.
         BranchTypeError: when called, if a variable's type depends on a traced condition; the
             message names the variable and both lines.
         CarryTypeError: when called, if a variable changes its type in a traced loop.
@@ -117,6 +155,21 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
     return StagedFunction(fun)
 
 
+def _captured(fun: Any, args: Any, kwargs: Any, reason: errors.TinyjaxError) -> Any:
+    """Call a captured function, which cannot be staged for a reason.
+
+    Raises:
+        TinyjaxError: the reason, if it cannot be captured either.
+        UndecidedError: it decides by traced values, and no ``jit`` knows their data.
+    """
+    try:
+        return lazy.hook("source").capture(fun)(*args, **kwargs)
+    except errors.UndecidedError as undecided:
+        raise undecided from reason
+    except errors.CaptureError as error:
+        raise reason from error
+
+
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
     iterations = staging_values.current_iterations.get()
@@ -135,9 +188,12 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if result is not staging_values.NOT_KNOWN:
             return result
     if runtime.is_in(fun, syntax.IN_PLACE) and np.ndim(args[0]):
-        raise find.refusal(
-            f"operator.{fun.__name__} by another name is not taken in a program that is staged, "
-            "which is not to know whether it changes an array. Write x += y and the like."
+        raise staging_values.NotStagedError(
+            find.refusal(
+                f"operator.{fun.__name__} by another name is not taken in a program that is "
+                "staged, which is not to know whether it changes an array. Write x += y and the "
+                "like."
+            )
         )
     match fun:
         case functools.partial():
@@ -158,6 +214,10 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
+        case _ if fun is getattr and _is_of_numpy_only(*args[:2]):
+            raise staging_values.NotStagedError(
+                find.refusal(f".{args[1]} of an array is not staged: jnp's arrays have none.")
+            )
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if (written := _python_version(fun)) is not None:
@@ -166,6 +226,13 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _is_of_numpy_only(array: Any, name: str) -> bool:
+    """Return whether an attribute is one of NumPy's arrays, and not of those of tinyjax."""
+    if not isinstance(array, (Array, arrays.StagedArray)) or not hasattr(np.ndarray, name):
+        return False
+    return not hasattr(Array, name) or name == "__setitem__"
 
 
 #: Functions of Python's library that call others, or decide by what they are given.
@@ -265,6 +332,13 @@ def _is_conditional() -> bool:
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if not arrays.passes(fun, args) and not _is_users(fun):
+        if arrays.holds((args, kwargs)) and not gives_new(fun, len(args), (*kwargs,)):
+            raise staging_values.NotStagedError(
+                find.refusal(
+                    f"{getattr(fun, '__qualname__', fun)} is given an array that changes, and may "
+                    "hand it on."
+                )
+            )
         args, kwargs = arrays.at_now(args), arrays.at_now(kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
     if is_read(method):
@@ -278,7 +352,21 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
         effects.check_effects(fun, args, kwargs)
+    if _is_of_package(fun) and staging_values.holds_tracer((args, kwargs)):
+        raise staging_values.NotStagedError(
+            find.refusal(
+                f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
+            )
+        )
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
+
+
+def _is_of_package(fun: Any) -> bool:
+    """Return whether a function is one of another package's, which may be written for NumPy."""
+    if not isinstance(fun, FunctionType) or not find.is_library(fun.__code__.co_filename):
+        return False
+    root = fun.__module__.partition(".")[0]
+    return root not in effects.PURE_MODULES or root == "scipy"
 
 
 def _is_users(fun: Any) -> bool:
@@ -326,31 +414,32 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     with _in_session() as session:
         try:
             program = read.ir_of(fun)
-            if "graph" not in program.derived:
-                program.derived["graph"] = ControlFlowGraph(program)
         except errors.SourceError as error:
-            if not session.entered:
-                raise
-            return _run_plainly(fun, args, kwargs, error)
+            if _is_conditional():
+                effects.check_effects(fun, args, kwargs)
+            raise staging_values.NotStagedError(error) from None
+        if "graph" not in program.derived:
+            program.derived["graph"] = ControlFlowGraph(program)
         graph: ControlFlowGraph = program.derived["graph"]
         values = (fun, *find.bound(fun, args, kwargs).values)
-        is_first = not session.entered
-        if is_first:
-            values = tuple(map(operators.widened, values))
-        if not is_first:
+        if session.entered:
             return _enter(session, program, graph, values)
+        values = tuple(map(operators.widened, values))
         rewind = session.mark()
-        with suppress(runtime.InPlaceError):
-            return arrays.at_now(_enter(session, program, graph, values))
-        rewind()
-        session.is_cautious = True
-        try:
-            return arrays.at_now(_enter(session, program, graph, values))
-        except runtime.InPlaceError:
-            raise find.refusal(
+        for session.is_cautious in (False, True):
+            try:
+                return arrays.at_now(_enter(session, program, graph, values))
+            except runtime.InPlaceError:
+                rewind()
+            except staging_values.NotStagedError:
+                rewind()
+                raise
+        raise staging_values.NotStagedError(
+            find.refusal(
                 "an array is changed in place that the program has not made: one that it closes "
                 "over, or one of a module. Give it as an argument, or copy it first."
-            ) from None
+            )
+        )
 
 
 def _enter(
@@ -402,7 +491,7 @@ def _checked_aliases(program: ir.IR, kinds: tuple[Kind, ...], *, is_cautious: bo
     """Return which variables may share memory, if that is certain of the arrays that change.
 
     Raises:
-        SourceError: it is not.
+        NotStagedError: it is not.
         InPlaceError: a function is called whose program has to be checked, too.
     """
     aliases = Aliases(program, kinds, is_cautious=is_cautious)
@@ -410,7 +499,10 @@ def _checked_aliases(program: ir.IR, kinds: tuple[Kind, ...], *, is_cautious: bo
         by_variable = infer(program, kinds, aliases.written_variables)
         ranks = Ranks(program, kinds)
         checked = Certainty(program, ranks, by_variable, aliases, STAGING, is_cautious=is_cautious)
-        checked.check()
+        try:
+            checked.check()
+        except errors.SourceError as error:
+            raise staging_values.NotStagedError(error) from None
     return aliases
 
 
@@ -474,22 +566,6 @@ def _run_shared(
     staged = piece.staged
     outs = tr.bind(jit.jit_p, (*staged.consts, *arrays), jit.JitParams(staged.jaxpr, fun.__name__))
     return piece.outcome(outs)
-
-
-def _run_plainly(
-    fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], reason: errors.SourceError
-) -> Any:
-    """Call a function that cannot be read, which goes well where its conditions are static."""
-    if _is_conditional():
-        effects.check_effects(fun, args, kwargs)
-    before = tr.evaluated_source()
-    tr.set_evaluated_source(None)
-    try:
-        return fun(*args, **kwargs)
-    except errors.ConcretizationError:
-        raise reason from None
-    finally:
-        tr.set_evaluated_source(before)
 
 
 def _closed_over(fun: FunctionType) -> list[Any]:

@@ -138,11 +138,11 @@ class Run:
             if function is runtime.apply:
                 function, args, kwargs = args
             result = self.session.call(function, args, kwargs)
-            result = self.session.aliases.after(function, args, result)
+            result = self.session.aliases.after(function, args, kwargs, result)
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
             return arrays.as_staged(result) if statement.variable in self.made else result
-        except (RaisedError, TracedEndError, runtime.InPlaceError):
+        except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise
         except Exception as error:
             here, where = self.location(statement.line), _raised_at(error)

@@ -9,7 +9,7 @@ accepted only where both have the same effect: where no value that is used later
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
@@ -166,29 +166,33 @@ class Aliases:
         if array.shape and (shared := frozenset(roots)):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
-    def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
+    def after(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> Any:
         """Record the aliasing of a call's result; a copy is another array even if it is equal."""
         if isinstance(result, Array):
-            return self._record(function, args, result) if result.shape else result
+            return self._record(function, args, kwargs, result) if result.shape else result
         name = _name_of(function, args)
         if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
             for part in result:
                 if isinstance(part, Array) and part.shape:
-                    self._record(function, args, part)
+                    self._record(function, args, kwargs, part)
         return result
 
-    def _record(self, function: Any, args: Sequence[Any], result: Any) -> Any:
+    def _record(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> Any:
         name = _name_of(function, args)
         first = next((x for x in args if not isinstance(x, str)), None)  # np.einsum has a text
         owner = function.__self__ if isinstance(function, MethodType) else first
-        if name in _COPIES:
+        if name in _COPIES and "copy" not in kwargs:
             if any(result is arg for arg in (owner, *args)):
                 params = ew.ConvertParams(result.dtype, result.weak_type)
                 return tr.bind(ew.convert_element_type_p, (result,), params)[0]
         elif function in _READING and not isinstance(owner, Array):
             self.pinned.append(result)
             self.external |= self.roots(result)
-        elif name in VIEWS and (name != "getitem" or not _is_advanced(args[1])):
+        elif name in _COPIES | VIEWS and (name != "getitem" or not _is_advanced(args[1])):
             self.follow(result, self._roots_within(owner))
         return result
 

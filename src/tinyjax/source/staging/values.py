@@ -212,16 +212,34 @@ def describe(value: Any) -> str:
     return f"of type {errors.type_name(value)}"
 
 
+class NotStagedError(Exception):
+    """A part of a program cannot be staged, and so the whole is captured.
+
+    Attributes:
+        reason: the error of the user's, if it cannot be captured either.
+    """
+
+    def __init__(self, reason: errors.SourceError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 class MutableArray:
     """An array that the program changes in place (``staging.arrays``)."""
 
-    def _refuse(self, *_: object) -> NoReturn:
-        raise find.refusal(
-            "an array that changes is used by code whose source is not read: by a method that "
-            "Python calls itself, or by a library."
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise NotStagedError(
+            find.refusal(
+                "an array that changes is used by code whose source is not read: by a method that "
+                "Python calls itself, or by a library."
+            )
         )
 
-    __getitem__ = __setitem__ = __iter__ = __array__ = _refuse
+    __getitem__ = __setitem__ = __iter__ = __array__ = __bool__ = __float__ = __abs__ = _refuse
+    __array_ufunc__ = __array_function__ = __neg__ = __pos__ = __invert__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rmatmul__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __pow__ = __rpow__ = _refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
