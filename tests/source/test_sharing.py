@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import functools
 import itertools
+import math
 import operator
 import queue
 import types
@@ -96,11 +97,47 @@ class Heir(Holder):
         return super().get()
 
 
+class Twice:
+    """A descriptor."""
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        return owner.v * 2
+
+
+class Computing:
+    """An object whose methods compute, also those that Python calls itself."""
+
+    twice = Twice()
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def by(self, other: Any = 1) -> Any:
+        return self.v * 3
+
+    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = by
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = by
+    __radd__ = __rmul__ = __rsub__ = __rtruediv__ = __lshift__ = __rshift__ = __and__ = by
+    __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __call__ = by
+    __eq__ = __ne__ = by  # type: ignore[assignment]
+    value = property(by)
+    cached = functools.cached_property(by)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self.v * 4, other
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.v * 5
+
+
 NAMES: Final = {
     **{m.__name__: m for m in (attrs, collections, contextlib, contextvars, copy, dataclasses)},
     **{m.__name__: m for m in (functools, itertools, operator, queue, types, typing, np)},
-    **{c.__name__: c for c in (Data, Frozen, Pair, Holder, Heir)},
+    **{c.__name__: c for c in (Data, Frozen, Pair, Holder, Heir, Computing)},
     "np": np,
+    "math": math,
 }
 #: Expressions that give ``a``, a view of it or a copy.
 EXPRESSIONS: Final = """
@@ -210,7 +247,6 @@ np.take(a, [0, 1, 2])
 np.where(a > 9, 0.0, a)
 np.stack([a])[0]
 np.lib.stride_tricks.sliding_window_view(a, 3, writeable=True)[0]
-[b for b in (a, 1.0) if b is a][0]
 a.__array__()
 np.add(a, 0.0, out=a)
 np.cumsum(a, out=a)
@@ -308,6 +344,43 @@ CALLING: Final = {
 }
 
 
+#: What methods of an object compute.
+COMPUTED: Final = (
+    """
+-h, +h, ~h, abs(h), round(h), math.floor(h), math.ceil(h), math.trunc(h), divmod(h; 2)[0]
+h + 1.0, h - 1.0, h * 2.0, h / 2.0, h // 2.0, h % 2.0, h ** 2, h @ 1.0
+1.0 + h, 2.0 * h, 1.0 - h, 1.0 / h, h << 1, h >> 1, h & 1, h | 1, h ^ 1
+h < 1, h <= 1, h > 1, h >= 1, h == 1, h != 1, h[2]
+h.value, h.cached, h.twice, h.computed, h.by(), getattr(h; "value"), getattr(h; "other")
+operator.lt(h; 1), operator.floordiv(h; 2), operator.attrgetter("value")(h)
+""".replace("\n", ", ")
+    .strip(", ")
+    .split(", ")
+)
+#: Programs with a place for such an expression.
+COMPUTING: Final = {
+    "no change": "h = Computing(x * 1.0)\nb = {e}\nreturn np.sum(b * W)",
+    "of the result": "h = Computing(x * 1.0)\nb = {e}\nb[0] = x[1]\nreturn np.sum(b * W)",
+    "of the array": (
+        "a = x * 1.0\nh = Computing(a)\nb = {e}\na[0] = x[1]\nreturn np.sum(b * W) + np.sum(a)"
+    ),
+    "of the array before": (
+        "a = x * 1.0\nh = Computing(a)\na[0] = x[1]\nb = {e}\nreturn np.sum(b * W) + np.sum(a)"
+    ),
+    "in a function": (
+        "def f(h):\n    return {e}\na = x * 1.0\nb = f(Computing(a))\nb[1] = 2.0\n"
+        "return np.sum(b * W) + np.sum(a)"
+    ),
+    "closing over": (
+        "h = Computing(x * 1.0)\ndef f():\n    b = {e}\n    return b * x\nreturn np.sum(f() * W)"
+    ),
+    "in a loop": (
+        "h = Computing(x * 1.0)\ntotal = 0.0\nfor i in range(3):\n    b = {e}\n"
+        "    total = total + b[i] * x[i]\nreturn total"
+    ),
+}
+
+
 def function(body: str, name: str = "program", parameter: str = "x") -> str:
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     return f"def {name}({parameter}):\n{lines}"
@@ -359,3 +432,10 @@ def test_arrays_that_functions_change(change: str) -> None:
         refused = check(function(change, "change", "a") + function(template))
         may_be = name == "in a branch" or "[*c]" in change
         assert not refused or (may_be and any(part in change for part in REFUSED))
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("expression", COMPUTED)
+def test_methods_that_python_calls_itself(expression: str) -> None:
+    for template in COMPUTING.values():
+        assert not check(function(template.format(e=expression.replace(";", ","))))

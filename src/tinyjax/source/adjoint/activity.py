@@ -16,9 +16,9 @@ from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.certainty import Certainty
 from tinyjax.source.adjoint.kinds import Kind, infer
 from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
-from tinyjax.source.adjoint.rules import registry
+from tinyjax.source.adjoint.rules import methods, registry
 from tinyjax.source.adjoint.writes import Writes
-from tinyjax.source.ir import analysis, program as ir, runtime
+from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
 
 @attrs.frozen(eq=False)
@@ -296,6 +296,28 @@ class Activity:
         """Return whether the forward program keeps the pullback of a call."""
         is_known = self.is_inert(statement) or self.rule(statement.call) is not None
         return self.depends(statement) and not is_known
+
+    def may_be_method(self, statement: ir.Statement) -> bool:
+        """Return whether a method of an object's may be called that is not followed.
+
+        Those are the methods of comparisons, of rounding and of bits; and where arrays change also
+        those that may hand on an array.
+        """
+        is_changing = self.writes is not None
+        known = syntax.OPERATORS | {operator.getitem, abs} if is_changing else methods.UNFOLLOWED
+        if not runtime.is_in(statement.function, known | methods.UNFOLLOWED):
+            return False
+        return any(map(self.may_be_object, statement.call.args))
+
+    def may_be_object(self, atom: ir.Atom) -> bool:
+        """Return whether a value may be an object with methods of its own."""
+        if not isinstance(atom, ir.Variable):
+            return False
+        kind = self.kinds.get(atom, Kind.ACTIVE)
+        if not kind.active or kind.numeric or kind.is_array:
+            return False
+        is_known = self.ranks is not None and not self.ranks.has_derivative(atom)
+        return not is_known and (self.aliases is None or not self.aliases.is_native(atom))
 
     def is_inert(self, statement: ir.Statement) -> bool:
         """Return whether a statement makes an array of NumPy without a derivative."""

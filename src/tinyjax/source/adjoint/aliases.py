@@ -98,6 +98,10 @@ class Aliases:
         is_view = self.method_of(statement.call) in facts.VIEW_METHODS
         return is_view or self.reads_only(statement.call)
 
+    def is_native(self, atom: ir.Atom) -> bool:
+        """Return whether a value is certainly an array or a number, and no object."""
+        return self._arrays.get(atom, False)
+
     def method_of(self, call: ir.Call) -> Any:
         """Return the name of the method that is called; None for a call of another function."""
         return self._methods.get(call.function)

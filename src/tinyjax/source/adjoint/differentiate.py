@@ -34,7 +34,8 @@ from tinyjax.source.adjoint.kinds import Kind, with_points
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
 from tinyjax.source.adjoint.rules import arrays, registry
-from tinyjax.source.ir import assembly, program as ir, runtime, syntax
+from tinyjax.source.adjoint.rules.methods import check_native, check_stored
+from tinyjax.source.ir import assembly, find, program as ir, runtime, syntax
 from tinyjax.source.text import names
 
 
@@ -148,6 +149,7 @@ def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) ->
     plain = writes.plain if writes is not None else frozenset()
     used = {v for residuals in activity.residuals for v in residuals}
     used.update([v for block in activity.ir.blocks for v in block.uses])
+    is_users = find.origin_of(activity.ir.filename) is None
     for index, block in enumerate(activity.ir.blocks):
         below = [ir.Variable(0, names.STACK)] if index else []
         writer = BlockWriter([*block.arguments, *below])
@@ -161,6 +163,8 @@ def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) ->
                 _write(activity, writer, statement, is_used=statement.variable in used)
             else:
                 writer.statements.append(statement)
+                if is_users:
+                    _check(activity, writer, statement)
         frame: ir.Atom = below[0] if below else EMPTY
         if activity.framed(index):
             tag = (ir.literal(index),) if activity.tagged(index) else ()
@@ -177,6 +181,18 @@ def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) ->
         writer.exits = tuple(exits)
         writers.append(writer)
     return _finished(name, writers, activity.ir.filename)
+
+
+def _check(
+    activity: adjoint_activity.Activity, writer: BlockWriter, statement: ir.Statement
+) -> None:
+    """Check that a statement calls no method of an object's that is not followed."""
+    args = statement.call.args
+    if activity.may_be_method(statement):
+        writer.emit(check_native, statement.variable, *args)
+    is_attribute = statement.function is getattr and activity.writes is not None
+    if is_attribute and activity.may_be_object(args[0]):
+        writer.emit(check_stored, *args[:2])
 
 
 def _write(

@@ -38,7 +38,7 @@ from tinyjax.source.adjoint.cotangents import (
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import kind_of
-from tinyjax.source.adjoint.rules import arrays, containers, registry
+from tinyjax.source.adjoint.rules import arrays, containers, methods, registry
 from tinyjax.source.ir import find, objects, plain_classes, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
@@ -528,7 +528,10 @@ def of_values(back: Any, y: Any, args: Any, kwargs: Any) -> Any:
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function whose result has no derivative."""
     zeros = (None,) * (1 + len(args) + len(kwargs))
-    return fun(*args, **kwargs), lambda ct: zeros
+    y = fun(*args, **kwargs)
+    if runtime.is_in(fun, methods.UNFOLLOWED):
+        methods.check_native(y, *args)
+    return y, lambda ct: zeros
 
 
 def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:

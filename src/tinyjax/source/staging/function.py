@@ -26,6 +26,7 @@ from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty, gives_new
 from tinyjax.source.adjoint.kinds import Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
+from tinyjax.source.adjoint.rules import methods
 from tinyjax.source.ir import find, program as ir, read, runtime, syntax
 from tinyjax.source.staging import (
     arrays,
@@ -345,6 +346,11 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
         return fun(*staging_values.as_texts(args), **kwargs)
+    is_followed = runtime.is_in(fun, syntax.OPERATORS) or not runtime.is_in(fun, methods.UNFOLLOWED)
+    if not is_followed and any(map(staging_values.is_object, args)):
+        raise staging_values.NotStagedError(
+            find.refusal(f"{fun.__name__} is a method of an object's here, which is not staged.")
+        )
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)

@@ -8,7 +8,7 @@ loop becomes a ``while_loop`` (``staging.loops``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -141,7 +141,7 @@ class Run:
             result = self.session.aliases.after(function, args, kwargs, result)
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
-            return arrays.as_staged(result) if statement.variable in self.made else result
+            return self.as_made(result, args) if statement.variable in self.made else result
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise
         except Exception as error:
@@ -156,6 +156,16 @@ class Run:
                 raise raised_by(error, where) from None
             _note(error, here)
             raise
+
+    def as_made(self, result: Any, args: Sequence[Any]) -> Any:
+        """Return an array that a call has made as one that may be changed in place.
+
+        Raises:
+            InPlaceError: it may be one that an object holds, of which an operator is a method.
+        """
+        if not self.session.is_cautious and any(map(values.is_object, args)):
+            raise runtime.InPlaceError
+        return arrays.as_staged(result)
 
     # Blocks
 

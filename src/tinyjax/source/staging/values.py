@@ -32,6 +32,7 @@ from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents
+from tinyjax.source.adjoint.rules import formulas
 from tinyjax.source.ir import find, runtime
 from tinyjax.tree.treedef import leaf_paths
 
@@ -240,6 +241,12 @@ class MutableArray:
     __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rmatmul__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __pow__ = __rpow__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+
+
+def is_object(value: Any) -> bool:
+    """Return whether a value is an object of a class of the user's."""
+    is_ours = type(value).__module__.startswith("tinyjax.")
+    return not is_ours and formulas.is_foreign(value)
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:

@@ -6,10 +6,10 @@ import builtins
 import cmath
 import dataclasses
 import functools
-import inspect
 import math
 import operator
 from collections.abc import Callable
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import numpy as np
 from tinyjax.core.values import Array
 from tinyjax.core.values.array import IndexUpdate, IndexUpdater
 from tinyjax.source.adjoint import cotangents, pullbacks
-from tinyjax.source.adjoint.rules import containers, formulas
+from tinyjax.source.adjoint.rules import containers, formulas, methods
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint
 from tinyjax.source.ir import find, runtime
 
@@ -26,7 +26,13 @@ _METHODS: Final = {abs: "__abs__", float: "__float__"}
 
 
 def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
-    """Return the cotangents of the operands of a method that an operator calls."""
+    """Return the cotangents of the operands of a method that an operator calls.
+
+    Raises:
+        SourceError: it is not one that is written in Python, or arrays have changed since.
+    """
+    if runtime.writes.log:
+        methods.check_native(ct, *operands)
     method, swapped = method_of(fun, operands)
     if swapped:
         return pullbacks.pulled_back(ct, method, operands[1], operands[0])[:0:-1]
@@ -230,10 +236,13 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
 
 def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
     """Return the function that computes an attribute, if it is a property."""
-    attribute = inspect.getattr_static(type(value), name, None)
+    attribute = getattr_static(type(value), name, None)
     if isinstance(attribute, property):
         return attribute.fget
-    return attribute.func if isinstance(attribute, functools.cached_property) else None
+    if isinstance(attribute, functools.cached_property):
+        return attribute.func
+    methods.check_stored(value, name)
+    return None
 
 
 def is_plain_attribute(value: Any, name: str) -> bool:
@@ -246,13 +255,9 @@ def is_plain_attribute(value: Any, name: str) -> bool:
     if known and name == "flat":
         raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
-    if (
-        cotangents.is_record(value)
-        and name not in cotangents.field_names(kind)
-        and name in dir(kind)
-    ):
-        return not hasattr(kind, "__getattr__")
-    return known
+    if not cotangents.is_record(value) or name in cotangents.field_names(kind):
+        return known
+    return name in dir(kind)
 
 
 def tuple_fields(value: Any) -> Any:
