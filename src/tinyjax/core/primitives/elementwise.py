@@ -1105,7 +1105,14 @@ def _shift_host(avals: Avals, params: NoParams) -> prim.Kernel:
     return lambda x, y: np.right_shift(x.view(unsigned), y.view(unsigned)).view(dtype)
 
 
-nextafter: Elementwise = declared("nextafter", np.nextafter, "chlo.next_after", "f")
+nextafter: Elementwise = declared(
+    "nextafter",
+    np.nextafter,
+    "chlo.next_after",
+    "f",
+    lambda t, z, x, y: t,  # x and one step, which is locally constant
+    lambda t, z, x, y: full_like(t, 0),
+)
 
 
 # Comparison

@@ -113,11 +113,11 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     return jnp.convolve(x if x.ndim else x[None], y if y.ndim else y[None], mode)
 
 
-def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
-    """As ``np.einsum``, which takes lists for arrays."""
+def einsum(subscripts: Any, /, *operands: Any, optimize: Any = True) -> Any:
+    """As ``np.einsum``, which takes lists for arrays; the order of products changes no value."""
     if isinstance(subscripts, str):
         operands = tuple([jnp.asarray(x) for x in operands])
-    return jnp.einsum(subscripts, *operands, **options)
+    return jnp.einsum(subscripts, *operands)
 
 
 def own_rows(index: Any) -> Any:
@@ -232,6 +232,14 @@ class ListCounterpart:
         names = dict(self.renamed)
         by_name = {names.get(name, name): x for name, x in kwargs.items()}
         return signature_of(self.fun).bind(*args, **by_name)
+
+    def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether the function takes arguments that are called as NumPy calls them."""
+        try:
+            self.bind(args, kwargs)
+        except TypeError:
+            return False
+        return True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         arguments = self.bind(args, kwargs)

@@ -273,12 +273,9 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         SourceError: the function of tinyjax does not take these arguments.
     """
     ours = fun.fun if isinstance(fun, OnHost) else equivalents.list_counterpart(fun)
-    if isinstance(ours, equivalents.ListCounterpart):
-        try:
-            ours.bind(args, kwargs)
-        except TypeError:
-            parameters = equivalents.signature_of(ours.fun).parameters.values()
-            raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters) from None
+    if isinstance(ours, equivalents.ListCounterpart) and not ours.takes(args, kwargs):
+        parameters = equivalents.signature_of(ours.fun).parameters.values()
+        raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters)
     value = fun(*args, **kwargs)
     return value, library_pullback(value, None, OnHost(LibraryTranspose(ours)), args, kwargs)
 

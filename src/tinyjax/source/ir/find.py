@@ -306,6 +306,7 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 
     Raises:
         TypeError: the arguments do not fit the function.
+        SourceError: the function is one of this package, in place of another.
     """
     assert isinstance(fun, FunctionType), f"{fun!r} is no Python function"
     if not kwargs and is_plain(fun, args):
@@ -313,7 +314,12 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
     names = parameters_of(fun.__code__)
     numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
-    numbered = signature.bind(*range(len(args)), **numbers).arguments
+    try:
+        numbered = signature.bind(*range(len(args)), **numbers).arguments
+    except TypeError as error:
+        if not fun.__code__.co_filename.startswith(frames.PACKAGE_DIRECTORY):
+            raise
+        raise refusal(f"{fun.__name__} is not taken with these arguments: {error}.") from error
     places: dict[int, tuple[int, int | str | None]] = {}
     for i, name in enumerate(names):
         value = numbered.get(name, ())

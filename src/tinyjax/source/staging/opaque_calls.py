@@ -246,7 +246,8 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     except TypeError:  # it cannot be hashed
         return None
     if numeric is not None:
-        if not any(map(_holds_array, args)):
+        has_options = isinstance(function, np.ufunc) and bool(kwargs)  # which NumPy understands
+        if has_options or not any(map(_holds_array, args)):
             return None
         lists = any(isinstance(x, (list, tuple)) for x in args)
         return of_lists(numeric) if lists and any(map(_has_axes, args)) else numeric
@@ -267,7 +268,10 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return getattr(own, function.__name__) if holds_tracer(operands) else None
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
-    return list_counterpart(function) if counterpart(function) and holds_tracer(operands) else None
+    if counterpart(function) is None or not holds_tracer(operands):
+        return None
+    ours = list_counterpart(function)
+    return ours if ours.takes(args, kwargs) else None  # NumPy's protocols know its options
 
 
 def _holds_array(value: Any) -> bool:

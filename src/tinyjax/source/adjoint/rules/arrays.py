@@ -106,7 +106,9 @@ def np_reshape_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, shape: Any 
 
 
 def reshaped_like(ct: Any, a: Any) -> Any:
-    """Return the cotangent of an array whose elements were put in another shape."""
+    """Return the cotangent of an array whose elements were put in another shape, or made complex."""
+    if np.iscomplexobj(ct) and not np.iscomplexobj(np.asarray(a)):
+        ct = np.real(ct)
     return nested_like(np.reshape(ct, nested_shape(a)), a)
 
 
