@@ -1,9 +1,14 @@
-"""The facts about NumPy, compared with NumPy in all layouts, with all values of options."""
+"""The facts about NumPy, compared with NumPy in all layouts, with all values of options.
+
+What is said of the axes and types of results is compared for operands of several sizes and values.
+"""
 
 import ast
+import itertools
+import operator
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +17,7 @@ from capturing import comparing, rows
 from numpy_calls import TABLE, X
 
 from tinyjax.source import facts
+from tinyjax.source.ir import runtime
 
 #: Calls that the tables have not: of options without a value there, and of no power or derivative.
 FURTHER: Final = (
@@ -139,3 +145,163 @@ def test_attributes_are_views(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(facts.PLAIN_ATTRIBUTES))
 def test_plain_attributes_are_no_arrays(name: str) -> None:
     assert not isinstance(getattr(X, name), np.ndarray)
+
+
+#: Sizes of operands by their number of axes, and values of numbers.
+SIZES: Final[dict[int, list[tuple[int, ...]]]] = {
+    1: [(3,), (1,), (0,)],
+    2: [(3, 3), (3, 3), (1, 3), (0, 3)],
+    3: [(2, 3, 3), (1, 1, 3)],
+}
+NUMBERS: Final[dict[type, list[Any]]] = {
+    float: [-0.5, np.float64(2.5)],
+    int: [0, 1, np.int64(2)],
+    bool: [np.True_],
+}
+#: Functions whose results depend on the sizes or the values of operands, too.
+WRONG: Final = """
+bincount broadcast_to lib.scimath.log lib.scimath.sqrt linalg.eigvals nonzero reshape resize squeeze
+"""
+UFUNCS: Final = {x for x in vars(np).values() if isinstance(x, np.ufunc)}
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function."""
+    return str(function.__name__)
+
+
+def ordered(functions: Iterable[Any]) -> list[Any]:
+    """Return functions in an order that is the same in each process."""
+    return sorted(functions, key=lambda f: (name_of(f), type(f).__name__))
+
+
+def operands_of(axes: int, scalar: type) -> list[Any]:
+    """Return operands with this number of axes, of this type."""
+    if not axes:
+        return NUMBERS[scalar]
+    draw = np.random.default_rng(1)
+    return [draw.normal(0, 3, shape).astype(scalar) for shape in SIZES[axes]]
+
+
+def differences(function: Any, *, has_axis: bool = False) -> tuple[list[str], int]:
+    """Compare what is said of a function's results with NumPy.
+
+    Returns:
+        The calls in which it differs, and of how many kinds of operands something is said.
+    """
+    name, different, count = name_of(function), [], 0
+    kinds: list[tuple[int, type]] = [*itertools.product(range(4), (float, int, bool))]
+    counts = (1, 2, 3) if name in ("where", "clip") else (1, 2)
+    several: list[tuple[tuple[int, type], ...]] = [
+        operands for n in counts for operands in itertools.product(kinds[: 24 // n], repeat=n)
+    ]
+    for operands in several:
+        said = facts.result_of(function, operands, has_axis=has_axis)
+        count += said is not None and any(axes for axes, _ in operands)
+        for args in zip(*itertools.starmap(operands_of, operands), strict=False):
+            if function is operator.pow and type(args[0]) in (int, float):
+                continue  # Python's powers may be complex
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                try:
+                    result = function(*args, **({"axis": -1} if has_axis else {}))
+                except Exception:  # NumPy refuses it
+                    continue
+            is_number = np.ndim(result) == 0 and not isinstance(result, np.ndarray)
+            if said is not None and (is_number or isinstance(result, np.ndarray)):
+                found = np.ndim(result), facts._TYPES.get(np.asarray(result).dtype.kind)
+                if found == said and is_number == (found[0] == 0):
+                    continue
+            if said is not None:
+                different.append(f"{name}{args}: {said}, not {result}")
+    return different, count
+
+
+@pytest.mark.parametrize("function", ordered(facts.DETERMINED | UFUNCS), ids=name_of)
+def test_results_are_determined(function: Any) -> None:
+    """The axes and the type of a result are as they are said to be, whatever the operands."""
+    if facts.is_determined(function):
+        different, count = differences(function)
+        assert different + differences(function, has_axis=True)[0] == []
+        assert count > 0 or function not in facts._functions(facts._DETERMINED)
+
+
+@pytest.mark.parametrize("name", WRONG.split())
+def test_wrong_rows_are_found(name: str) -> None:
+    """Functions whose results depend on sizes or values differ, or nothing is said of them."""
+    (function,) = facts._functions(name)
+    different, count = differences(function)
+    assert different or not count
+
+
+SCALARS: Final[tuple[Any, ...]] = (-0.5, np.float64(2.5), 2, np.int64(3))
+
+
+@pytest.mark.parametrize("function", ordered(facts.MAKERS), ids=name_of)
+def test_makers(function: Any) -> None:
+    """Makers give arrays of floats with the shape's axes, but for another dtype or a value."""
+    shapes: list[Any] = [2] if function in facts.MATRICES else [2, (2,), (0, 3), (2, 3, 1)]
+    values: tuple[Any, ...] = SCALARS if function is np.full else (None,)
+    for shape, value, dtype in itertools.product(shapes, values, (None, float, int, bool)):
+        args = (shape,) if value is None else (shape, value)
+        made = function(*args) if dtype is None else function(*args, dtype=dtype)
+        expected = np.result_type(float if value is None else value) if dtype is None else dtype
+        assert made.dtype == expected
+        assert made.ndim == (2 if function in facts.MATRICES else np.size(shape))
+
+
+#: Calls of functions that the tables of calls have not.
+OF_SHAPES: Final[dict[Any, str]] = {
+    np.broadcast_shapes: "np.broadcast_shapes((2, 1), (3,))",
+    np.diag_indices: "np.diag_indices(3)",
+    np.issubdtype: "np.issubdtype(x.dtype, np.floating)",
+    np.tril_indices: "np.tril_indices(3)",
+    np.triu_indices: "np.triu_indices(3)",
+}
+
+
+def kinds_of(call: str) -> set[str]:
+    """Return the kinds of the numbers in the result of a call, for all layouts."""
+    kinds: set[str] = set()
+    for statement in LAYOUTS.values():
+        scope: dict[str, Any] = {**comparing.SCOPE, "a": X.copy()}
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                for text in (statement, comparing.NAMES["k"], comparing.NAMES["b"]):
+                    exec(text, scope)
+                result = eval(call, scope)
+            except Exception:  # NumPy refuses it
+                continue
+        for item in result if isinstance(result, tuple) else (result,):
+            kinds.add(np.asarray(item).dtype.kind)
+    return kinds
+
+
+def test_discrete_results() -> None:
+    """Functions that are said to give no floats give none in any call."""
+    shown: dict[Any, set[str]] = {}
+    for function, text in [*OF_SHAPES.items(), *[call[:2] for call in CALLS]]:
+        if runtime.is_in(function, facts.DISCRETE):
+            shown.setdefault(function, set()).update(kinds_of(text))
+    assert {function for function, kinds in shown.items() if not kinds.isdisjoint("fcO")} == set()
+    assert {f for f in facts.DISCRETE if not shown.get(f)} == {np.isnat}
+
+
+@pytest.mark.parametrize("function", ordered(facts.STEPS), ids=name_of)
+def test_steps(function: Any) -> None:
+    """Steps are constant near a point, and have several values."""
+    x = np.random.default_rng(0).normal(0, 2, (2, 100))
+    args = x if function in (np.floor_divide, np.heaviside) else x[:1]
+    value = function(*args)
+    np.testing.assert_array_equal(function(*(args + 1e-9)), value)
+    assert len({*value.ravel().tolist()}) > 1
+
+
+@pytest.mark.parametrize("function", ordered(facts.CHOOSING), ids=name_of)
+def test_choosing(function: Any) -> None:
+    """Each element of a result is one of the operands' elements."""
+    args = np.random.default_rng(0).normal(0, 2, (3 if function is np.clip else 2, 100))
+    value = function(*args)
+    assert np.all(np.any(args == value, axis=0))
+    assert not any(np.array_equal(x, value) for x in args)

@@ -1,4 +1,4 @@
-"""Facts about NumPy: what the results of its functions and methods share memory with.
+"""Facts about NumPy: what the results of its functions share memory with, and what they are.
 
 A test asks NumPy about every name, for arrays in all layouts and all values of options
 (``tests/source/test_facts.py``). What is not here is not known: it is captured, or refused.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import runtime, syntax
 
 _FRESH: Final = """
 all amax amin angle any append apply_along_axis arange argmax argmin argpartition argsort argwhere
@@ -49,6 +49,25 @@ squeeze swapaxes transpose unstack vsplit
 lib.stride_tricks.as_strided lib.stride_tricks.sliding_window_view
 linalg.diagonal linalg.matrix_transpose
 """
+#: Functions of which the operands' numbers of axes, and the types of their numbers, determine both
+#: for the result. So do those of ufuncs and operators.
+_DETERMINED: Final = """
+argmax argmin ascontiguousarray clip convolve copy diff dot empty_like max mean min ones_like outer
+prod round searchsorted std sum tril triu var vdot where zeros_like
+"""
+#: Functions whose results hold no floats and no complex numbers, whatever they are given. Nor do
+#: those of ufuncs that have no such type.
+_DISCRETE: Final = """
+all allclose any argmax argmin argsort argwhere array2string array_equal array_equiv
+broadcast_shapes count_nonzero diag_indices diag_indices_from digitize flatnonzero isclose iscomplex
+iscomplexobj isin isneginf isposinf isreal isrealobj isscalar issubdtype lexsort linalg.matrix_rank
+nanargmax nanargmin ndim nonzero ravel_multi_index searchsorted shape size tril_indices
+tril_indices_from triu_indices triu_indices_from unravel_index
+"""
+#: Functions of numbers whose results are constant, but for jumps.
+_STEPS: Final = "ceil floor floor_divide heaviside rint round sign trunc"
+#: Elementwise functions that give one of their operands.
+_CHOOSING: Final = "clip fmax fmin maximum minimum"
 
 
 def _functions(names: str) -> Iterator[Any]:
@@ -64,6 +83,17 @@ def _functions(names: str) -> Iterator[Any]:
 FRESH: Final[frozenset[Any]] = frozenset(_functions(_FRESH))
 #: Functions that give views of their first argument, if not the array itself.
 VIEWS: Final[frozenset[Any]] = frozenset(_functions(_VIEWS))
+#: Functions of which ``result_of`` knows the result.
+DETERMINED: Final[frozenset[Any]] = frozenset((*_functions(_DETERMINED), *syntax.OPERATORS))
+#: Functions that make matrices of floats, and of a shape arrays of floats, or of the value's type,
+#: unless a dtype is given.
+MATRICES: Final[frozenset[Any]] = frozenset(_functions("eye identity"))
+MAKERS: Final = MATRICES | {*_functions("empty full ndarray ones zeros")}
+_UFUNCS: Final = frozenset(x for x in vars(np).values() if isinstance(x, np.ufunc))
+_OF_FLOATS: Final = {x for x in _UFUNCS if any({*"efdgFDG"} & {*t.split(">")[1]} for t in x.types)}
+DISCRETE: Final = (_UFUNCS - _OF_FLOATS) | {*_functions(_DISCRETE)}
+STEPS: Final[frozenset[Any]] = frozenset(_functions(_STEPS))
+CHOOSING: Final[frozenset[Any]] = frozenset(_functions(_CHOOSING))
 #: Functions and methods of which that holds without an option, by the option and its position.
 FRESH_WITHOUT: Final = MappingProxyType(
     {np.array: ("copy", 7), np.diff: ("n", 1), np.nan_to_num: ("copy", 1), "astype": ("copy", 4)}
@@ -103,3 +133,38 @@ def is_fresh(function: Any, count: int = 1, names: Sequence[str] = ()) -> bool:
         option, position = FRESH_WITHOUT[function]
         return option not in names and count <= position
     return known
+
+
+def is_determined(function: Any) -> bool:
+    """Return whether ``result_of`` may know the result of a function."""
+    if not isinstance(function, np.ufunc):
+        return runtime.is_in(function, DETERMINED)
+    return function in _UFUNCS and function.nout == 1
+
+
+@functools.cache
+def result_of(
+    function: Any, operands: tuple[tuple[int, type], ...], *, has_axis: bool = False
+) -> tuple[int, type] | None:
+    """Return the number of axes and the type of the numbers of a result; None if not known.
+
+    The function is called with operands of one element. The types are float, int and bool. What is
+    without axes is a number: where NumPy gives an array without axes, the result is not known.
+
+    Args:
+        function: a function that ``is_determined``.
+        operands: the number of axes, and the type of the numbers, of each operand.
+        has_axis: whether it is called with ``axis``, an integer.
+    """
+    arrays: list[Any] = [np.ones((1,) * axes, kind)[()] for axes, kind in operands]
+    try:
+        with np.errstate(all="ignore"):
+            result = function(*arrays, **({"axis": 0} if has_axis else {}))
+    except (TypeError, ValueError):  # NumPy does not take such operands
+        return None
+    is_known = isinstance(result, np.generic) or (isinstance(result, np.ndarray) and result.ndim)
+    kind = _TYPES.get(result.dtype.kind) if is_known else None
+    return None if kind is None else (result.ndim, kind)
+
+
+_TYPES: Final = MappingProxyType({"f": float, "i": int, "u": int, "b": bool})

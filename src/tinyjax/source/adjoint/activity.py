@@ -14,8 +14,8 @@ from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.certainty import Certainty
-from tinyjax.source.adjoint.kinds import Kind, infer
-from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
+from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, infer
+from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods, registry
 from tinyjax.source.adjoint.writes import Writes
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
@@ -151,7 +151,7 @@ class Activity:
         container, index = statement.call.args
         return (
             isinstance(container, ir.Variable)
-            and 0 < self.ranks.rank_of(container) < INTEGERS
+            and self.ranks.kind_of(container).is_real_array
             and self.ranks.is_real(statement.variable)
             and self.ranks.is_basic(index)
             and statement.variable not in self.shadowed
@@ -180,7 +180,7 @@ class Activity:
     def _is_concrete(self, arguments: tuple[Kind, ...]) -> bool:
         """Return whether a program computes with numbers and arrays of NumPy alone."""
         closes = any(s.function is runtime.captured for s in self.ir.statements)
-        return not closes and Kind.ACTIVE not in arguments[1:]
+        return not closes and ACTIVE not in arguments[1:]
 
     def _read_in_loop(self, statement: ir.Statement) -> list[ir.Variable]:
         """Return the arrays that a statement in a loop reads, and that nothing changes."""
@@ -193,7 +193,7 @@ class Activity:
         return [
             v
             for v in self._active(statement.call.args)
-            if v not in self.shadowed and 0 < self.ranks.rank_of(v) < INTEGERS and self.lasting(v)
+            if v not in self.shadowed and self.ranks.kind_of(v).is_real_array and self.lasting(v)
         ]
 
     def is_elementwise(self, statement: ir.Statement) -> bool:
@@ -214,7 +214,7 @@ class Activity:
         self.kinds = infer(self.ir, arguments, assumed=known)
         if not is_writing:
             return
-        numbers = {v for v in variables if self.ranks.is_number(v)}
+        numbers = {v for v in variables if self.ranks.kind_of(v).shares_nothing}
         aliases = Aliases(self.ir, arguments, numbers, is_cautious=self.is_cautious)
         self.aliases = aliases
         self.writes = Writes(self.ir, self.ranks, aliases)
@@ -233,7 +233,7 @@ class Activity:
         active = [v for v in aliases.written_variables if self.active(v)]
         active += [array for array, value in aliases.values if self.active(value)]
         members = aliases.members(active)
-        return {v for v in members if self.ranks is not None and self.ranks.has_derivative(v)}
+        return {v for v in members if self.ranks is not None and self.ranks.kind_of(v).holds_arrays}
 
     def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
         """Return the items of arrays that are only read, and before anything is changed.
@@ -264,12 +264,12 @@ class Activity:
         return (
             statement.function is operator.getitem
             and ranks is not None
-            and 0 < ranks.rank_of(statement.variable) < INTEGERS
+            and ranks.kind_of(statement.variable).is_real_array
             and ranks.is_basic(call.args[1])
         )
 
     def kind(self, variable: ir.Variable) -> Kind:
-        return self.kinds.get(variable, Kind.INERT)
+        return self.kinds.get(variable, INERT)
 
     def active(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
         return isinstance(atom, ir.Variable) and self.kind(atom).active
@@ -313,10 +313,10 @@ class Activity:
         """Return whether a value may be an object with methods of its own."""
         if not isinstance(atom, ir.Variable):
             return False
-        kind = self.kinds.get(atom, Kind.ACTIVE)
+        kind = self.kinds.get(atom, ACTIVE)
         if not kind.active or kind.numeric or kind.is_array:
             return False
-        is_known = self.ranks is not None and not self.ranks.has_derivative(atom)
+        is_known = self.ranks is not None and self.ranks.kind_of(atom).form != "any"
         return not is_known and (self.aliases is None or not self.aliases.is_native(atom))
 
     def is_inert(self, statement: ir.Statement) -> bool:

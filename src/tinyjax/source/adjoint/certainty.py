@@ -22,7 +22,7 @@ from tinyjax import errors
 from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source import facts
 from tinyjax.source.adjoint.aliases import WRITING, Aliases
-from tinyjax.source.adjoint.kinds import Kind, literal_kind
+from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, literal_kind
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import analysis, find, program as ir, read, runtime, syntax
 
@@ -196,10 +196,9 @@ class Certainty:
 
     def _is_open(self, atom: ir.Atom) -> bool:
         """Return whether a value may be, or hold, an array with a derivative."""
-        if not isinstance(atom, ir.Variable) or self._ranks.is_number(atom):
+        if not isinstance(atom, ir.Variable) or self._ranks.kind_of(atom).shares_nothing:
             return False
-        kind = self._kinds.get(atom, Kind.ACTIVE)
-        return kind.active and not kind.numeric
+        return self._kinds.get(atom, ACTIVE).holds_arrays
 
     def _reason(self, statement: ir.Statement) -> str:
         """Return what of a statement is not certain; nothing if all is."""
@@ -248,7 +247,7 @@ class Certainty:
             program = read.program_of(function)
         except errors.SourceError:
             return False
-        kinds = (Kind.INERT, *map(self._kind_of, call.args))
+        kinds = (INERT, *map(self._kind_of, call.args))
         if len(program.blocks[0].arguments) != len(kinds):
             return False
         aliases = Aliases(program, kinds)
@@ -259,7 +258,8 @@ class Certainty:
     def _kind_of(self, atom: ir.Atom) -> Kind:
         if isinstance(atom, ir.Constant):
             return literal_kind(atom.value)
-        return Kind.ARRAY if self._ranks.is_array(atom) else self._kinds.get(atom, Kind.ACTIVE)
+        kind = self._ranks.kind_of(atom)
+        return kind if kind.is_array else self._kinds.get(atom, ACTIVE)
 
     def _is_written(self, atoms: tuple[ir.Atom, ...]) -> bool:
         return bool(
@@ -363,5 +363,5 @@ class Certainty:
         call = self._calls.get(atom)
         if call is None:
             kind = self._kinds.get(atom) if isinstance(atom, ir.Variable) else None
-            return kind is not None and (kind.is_array or kind is Kind.ACTIVE)
+            return kind is not None and (kind.is_array or kind is ACTIVE)
         return not runtime.is_in(ir.value_of(call.function), _CONTAINERS)

@@ -23,8 +23,9 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.values import Array
+from tinyjax.source import facts
 from tinyjax.source.adjoint import aliases, cotangents
-from tinyjax.source.adjoint.kinds import Kind, infer
+from tinyjax.source.adjoint.kinds import INERT, Kind, infer
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime
 
@@ -81,10 +82,7 @@ registry.inert.update((fixed, holds, fails, of_item, cotangents.fitted))
 
 _WHERES: Final = frozenset((np.where, jnp.where))
 #: Functions that choose one of their arguments by comparing them.
-_EXTREMES: Final = frozenset(
-    (np.maximum, np.minimum, np.fmax, np.fmin, np.clip,
-     jnp.maximum, jnp.minimum, jnp.fmax, jnp.fmin, jnp.clip)
-)  # fmt: skip
+_EXTREMES: Final = facts.CHOOSING | {getattr(jnp, f.__name__) for f in facts.CHOOSING}
 _DISPLAYS: Final = frozenset((runtime.make_list, runtime.make_tuple))
 #: What makes an array of a display.
 _ARRAYS: Final = frozenset((np.array, np.asarray, jnp.array, jnp.asarray))
@@ -238,7 +236,7 @@ class _Chooser:
         return attrs.evolve(self._block, statements=tuple(statements[::-1]))
 
     def _active(self, x: ir.Atom) -> bool:
-        return isinstance(x, ir.Variable) and self._kinds.get(x, Kind.INERT).active
+        return isinstance(x, ir.Variable) and self._kinds.get(x, INERT).active
 
     def _root(self, root: ir.Statement, before: Sequence[ir.Statement]) -> None:
         """Write a selection that always counts, and the statements only selections depend on."""

@@ -16,7 +16,7 @@ from tinyjax import errors
 from tinyjax._base import frames
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.source.adjoint import cotangents, differentiate
-from tinyjax.source.adjoint.kinds import Kind, kind_of
+from tinyjax.source.adjoint.kinds import FLOAT, kind_of
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.text import names, structure
@@ -118,7 +118,7 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
     """Return the type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
-    if kind_of(argument) is Kind.FLOAT:
+    if kind_of(argument) is FLOAT:
         return "float"
     kind = names.type_of(argument)
     return names.ANY if kind == names.ANY else f"{kind} | None"

@@ -21,6 +21,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax.source import facts
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.cotangents import (
@@ -111,29 +112,26 @@ PURE: Final = frozenset(
     )
 )
 
-#: What changes nothing, and gives a new number or a new array, or takes an item of one.
-COMPUTING: Final[frozenset[Any]] = frozenset(
-    (*syntax.ARITHMETIC, operator.getitem, runtime.make_tuple, slice, np.sum, np.vdot, np.outer,
-     inner_product)
-)  # fmt: skip
 #: Rules of containers, which need not be applied where they give nothing.
 PURE_RULES: Final = frozenset(
     [registry.rule_adjoint(f) for f in (runtime.make_tuple, runtime.make_list, runtime.unpacked)]
 )
 
 
-def _makes_new(function: Any) -> bool:
-    """Return whether a function reads its operands, and keeps none of them in its result."""
-    if function in (operator.pos, operator.getitem, runtime.make_tuple):
+def _makes_new(statement: ir.Statement) -> bool:
+    """Return whether a statement reads its operands, and keeps none of them in its result."""
+    function, call = statement.function, statement.call
+    if function is operator.pos:  # a copy, which may be left out
         return False
-    is_known = function in COMPUTING or function is runtime.increased
-    return is_known or isinstance(function, np.ufunc)
+    is_known = function in syntax.ARITHMETIC or function in (inner_product, runtime.increased)
+    return is_known or facts.is_fresh(function, len(call.args), call.names)
 
 
 def _reads_only(statement: ir.Statement) -> bool:
-    """Return whether a statement of a pullback only computes new numbers and arrays."""
-    function = statement.function
-    return function in COMPUTING or isinstance(function, np.ufunc)
+    """Return whether a statement of a pullback changes nothing and only makes or takes values."""
+    taking = (operator.pos, operator.getitem, runtime.make_tuple, slice)
+    is_new = statement.function is not runtime.increased and _makes_new(statement)
+    return statement.function in taking or is_new
 
 
 def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
@@ -206,7 +204,7 @@ def _write(
     places = statement.call.args[:2]
     if is_used:
         call = ir.Call(ir.function(operator.getitem), places)
-        if activity.ranks is not None and activity.ranks.rank_of(statement.variable):
+        if activity.ranks is not None and not activity.ranks.kind_of(statement.variable).numeric:
             item = writer.emit_call(call)
             call = ir.Call(ir.function(operator.pos), (item,))
         writer.statements.append(ir.Statement(statement.variable, call, statement.line))
@@ -302,7 +300,7 @@ class Reversal:
                     if i not in skipped and isinstance(atom, ir.Variable) and atom in values
                 }
         ranks = activity.ranks
-        return {v for v in read if ranks is None or not ranks.is_number(v)}
+        return {v for v in read if ranks is None or not ranks.kind_of(v).shares_nothing}
 
     def _remove_copies(self) -> None:
         """Remove copies of parts of shadows that are read before anything changes these."""
@@ -321,7 +319,7 @@ class Reversal:
                     if statement.variable in s.call.variables
                 ]
                 between = statements[place + 1 : users[-1]] if users else []
-                is_read = all(_makes_new(statements[i].function) for i in users)
+                is_read = all(_makes_new(statements[i]) for i in users)
                 if part in parts and is_read and all(map(_reads_only, between)):
                     copies[statement.variable] = part
 

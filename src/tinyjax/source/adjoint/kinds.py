@@ -2,65 +2,107 @@
 
 A value is inert where it has no derivative: an integer, a string, the result of a comparison, and
 whatever is made of such. Of an active value we know whether it is a float. The cotangent of a float
-is a float, and nothing was broadcast.
+is a float, and nothing was broadcast. ``ranks`` finds what is known of arrays.
 """
 
 from __future__ import annotations
 
-import builtins
+import functools
 import math
 import operator
 from collections.abc import Container, Mapping
-from enum import IntEnum
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
+import attrs
 import numpy as np
 
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
+Form: TypeAlias = Literal[
+    "any", "number", "array", "other array", "range", "slice", "dtype", "shape"
+]
 
-class Kind(IntEnum):
-    """The kind of a value: whether it has a derivative, and whether it is a number or an array."""
 
-    #: A number without a derivative.
-    NUMBER = 0
-    #: Anything without a derivative.
-    INERT = 1
-    #: A float with a derivative.
-    FLOAT = 2
-    #: Anything that may have a derivative.
-    ACTIVE = 3
-    #: An array of real numbers with one axis.
-    VECTOR = 4
-    #: One with two axes.
-    MATRIX = 5
-    #: One with three axes.
-    TENSOR = 6
-    #: Any other array with a derivative.
-    ARRAY = 7
-    #: An array of one real number, without axes.
-    POINT = 8
-    #: An array of integers with one axis.
-    INTEGERS = -1
-    #: One with two axes.
-    INTEGER_MATRIX = -2
+@attrs.frozen(eq=False)
+class Kind:
+    """The kind of a value: what is known of it. A kind is one object, and equal to itself only.
 
-    @property
-    def active(self) -> bool:
-        """Return whether the value has a cotangent."""
-        return self >= Kind.FLOAT
+    Attributes:
+        form: what the value is; any other array has a derivative and no known number of axes.
+        axes: the number of axes of an array; that of the sizes in a shape.
+        scalar: the type of a number, or of an array's elements: float, int or bool; None if it may
+            be float or int, and for what is neither.
+        active: whether the value may have a cotangent, or hold what has one.
+    """
+
+    form: Form = "any"
+    axes: int = 0
+    scalar: type | None = None
+    active: bool = True
 
     @property
     def is_array(self) -> bool:
-        """Return whether the value is an array of NumPy."""
-        return self >= Kind.VECTOR or self < Kind.NUMBER
+        """Return whether the value is certainly an array of NumPy."""
+        return self.form in ("array", "other array")
 
     @property
     def numeric(self) -> bool:
         """Return whether the value is a Python number or a NumPy scalar."""
-        return self in (Kind.NUMBER, Kind.FLOAT)
+        return self.form == "number"
+
+    @property
+    def is_real_array(self) -> bool:
+        """Return whether the value is an array of floats whose number of axes is known."""
+        return self.form == "array" and self.scalar is float
+
+    @property
+    def is_real(self) -> bool:
+        """Return whether the value is a real number, or an array of floats."""
+        return self.form == "number" or (self.form == "array" and self.scalar is float)
+
+    @property
+    def is_index(self) -> bool:
+        """Return whether the value is an integer or a slice."""
+        return self.form == "slice" or (self.form == "number" and self.scalar is int)
+
+    @property
+    def holds_arrays(self) -> bool:
+        """Return whether the value may be, or hold, an array with a derivative."""
+        return self.active and self.form != "number"
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Return whether the value is certainly a number, a shape, a range or the like."""
+        return self.form not in ("any", "array", "other array")
+
+
+#: A number without a derivative; one that is certainly an integer; a float with a derivative.
+NUMBER: Final = Kind("number", active=False)
+INTEGER: Final = Kind("number", scalar=int, active=False)
+FLOAT: Final = Kind("number", scalar=float)
+#: Anything without a derivative, and anything that may have one.
+INERT: Final = Kind(active=False)
+ACTIVE: Final = Kind()
+#: An array of which the number of axes is not known, or that is complex.
+ARRAY: Final = Kind("other array")
+RANGE: Final = Kind("range", active=False)
+SLICE: Final = Kind("slice", active=False)
+#: The dtype of an array of floats.
+DTYPE: Final = Kind("dtype", active=False)
+
+
+@functools.cache
+def array(axes: int, scalar: type = float) -> Kind:
+    """Return the kind of an array of floats, integers or truth values with known axes."""
+    return Kind("array", axes, scalar, active=scalar is float)
+
+
+@functools.cache
+def shape(sizes: int) -> Kind:
+    """Return the kind of the shape of an array with this number of axes."""
+    return Kind("shape", sizes, active=False)
 
 
 def join(x: Kind, y: Kind) -> Kind:
@@ -68,20 +110,16 @@ def join(x: Kind, y: Kind) -> Kind:
     if x is y:
         return x
     if x.numeric and y.numeric:
-        return Kind.FLOAT
-    return Kind.ACTIVE if x.active or y.active else Kind.INERT
+        return FLOAT if x.active or y.active else NUMBER
+    return ACTIVE if x.active or y.active else INERT
 
 
-#: An enumeration's members take longer to look up.
-_REAL: Final = {0: Kind.POINT, 1: Kind.VECTOR, 2: Kind.MATRIX, 3: Kind.TENSOR}
-_INTEGERS: Final = {1: Kind.INTEGERS, 2: Kind.INTEGER_MATRIX}
-_INERT: Final = Kind.INERT
 #: Looked up first, since every argument of every call is looked up.
 _BY_TYPE: Final[dict[type, Kind]] = {
-    float: Kind.FLOAT,
-    complex: Kind.ACTIVE,
-    int: Kind.NUMBER,
-    **dict.fromkeys((bool, str, bytes, type(None), range, slice), Kind.INERT),
+    float: FLOAT,
+    complex: ACTIVE,
+    int: INTEGER,
+    **dict.fromkeys((bool, str, bytes, type(None), range, slice), INERT),
 }
 _INERT_TYPES: Final = (str, bytes, type, ModuleType, np.dtype, np.bool_, np.ufunc)
 
@@ -99,43 +137,43 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, np.ndarray):
         return _of_dtype(value.dtype)
     if isinstance(value, np.floating):
-        return Kind.FLOAT
+        return FLOAT
     if isinstance(value, np.integer):
-        return Kind.NUMBER
+        return INTEGER
     if isinstance(value, _INERT_TYPES) or value is Ellipsis or value is runtime.UNDEFINED:
-        return Kind.INERT
+        return INERT
     if isinstance(value, BuiltinFunctionType):
-        return Kind.ACTIVE if kind_of(value.__self__).active else Kind.INERT
+        return ACTIVE if kind_of(value.__self__).active else INERT
     if isinstance(value, (tuple, list)):
         few = len(value) <= _FEW and not any(isinstance(item, (tuple, list)) for item in value)
-        return Kind.INERT if few and not any(kind_of(i).active for i in value) else Kind.ACTIVE
-    return Kind.ACTIVE
+        return INERT if few and not any(kind_of(i).active for i in value) else ACTIVE
+    return ACTIVE
 
 
-def _of_array(array: np.ndarray[Any, Any]) -> Kind:
-    match array.dtype.kind:
+def _of_array(value: np.ndarray[Any, Any]) -> Kind:
+    match value.dtype.kind:
         case "f":
-            return _REAL.get(array.ndim, Kind.ARRAY)
+            return array(value.ndim)
         case "c":
-            return Kind.ARRAY
-        case "i" | "u":
-            return _INTEGERS.get(array.ndim, Kind.INERT)
+            return ARRAY
+        case "i" | "u" | "b" if value.ndim:
+            return array(value.ndim, bool if value.dtype.kind == "b" else int)
         case _:
-            return _of_dtype(array.dtype)
+            return _of_dtype(value.dtype)
 
 
 def _of_dtype(dtype: np.dtype[Any]) -> Kind:
-    return Kind.ACTIVE if dtype.kind in "fcO" else Kind.INERT
+    return ACTIVE if dtype.kind in "fcO" else INERT
 
 
 def _of_function(fun: FunctionType) -> Kind:
     """Return the kind of a function: active if it has closed-over values or active defaults."""
     if not fun.__closure__ and fun.__defaults__ is None and fun.__kwdefaults__ is None:
-        return _INERT
+        return INERT
     defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
     if fun.__closure__ or any(kind_of(value).active for value in defaults):
-        return Kind.ACTIVE
-    return Kind.INERT
+        return ACTIVE
+    return INERT
 
 
 #: Longer containers, and those of containers, are not looked through: a stack is a deep one.
@@ -145,7 +183,7 @@ _FEW: Final = 8
 def literal_kind(value: Any) -> Kind:
     """Return the kind of a constant of a program, which has no derivative."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return Kind.NUMBER if number else Kind.INERT
+    return NUMBER if number else INERT
 
 
 def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]:
@@ -153,7 +191,8 @@ def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]
 
     Computing with such an array gives numbers; the array itself may be written to elsewhere.
     """
-    if Kind.POINT not in arguments:
+    point = array(0)
+    if point not in arguments:
         return arguments
     others: set[ir.Variable] = {v for block in program.blocks for v in block.used_at_end}
     for statement in program.statements:
@@ -163,17 +202,12 @@ def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]
             others.update(statement.call.variables)
     pairs = zip(program.blocks[0].arguments, arguments, strict=True)
     return tuple(
-        [
-            kind if kind is not Kind.POINT else Kind.ARRAY if v in others else Kind.FLOAT
-            for v, kind in pairs
-        ]
+        [kind if kind is not point else ARRAY if v in others else FLOAT for v, kind in pairs]
     )
 
 
-_ARITHMETIC: Final = frozenset(
-    (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos,
-     operator.mod, operator.floordiv, builtins.abs)
-)  # fmt: skip
+#: Operators that give real numbers of real numbers.
+_ARITHMETIC: Final = syntax.ARITHMETIC - {operator.pow}
 #: What gives a float of numbers. Looked up by hash, since ``jnp.float64 == float``.
 _FLOATS: Final = frozenset((float, math.log, min, max))
 
@@ -193,7 +227,6 @@ def infer(
         assumed: the kinds of some variables, if they are active.
     """
     pairs = zip(program.blocks[0].arguments, arguments, strict=True)
-    given = {v: Kind.INERT if kind < 0 else kind for v, kind in pairs}
     pinned = {s.call for s in program.statements if s.variable in active}
     assumed = assumed or {}
     by_call = {s.call: assumed[s.variable] for s in program.statements if s.variable in assumed}
@@ -201,10 +234,10 @@ def infer(
     def of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
         kind = _of_call(call, kinds)
         if call in pinned and not kind.active:
-            kind = Kind.ACTIVE
+            kind = ACTIVE
         return by_call.get(call, kind) if kind.active else kind
 
-    return analysis.propagate(program, given, lambda x: literal_kind(x.value), of_call, join)
+    return analysis.propagate(program, dict(pairs), lambda x: literal_kind(x.value), of_call, join)
 
 
 def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
@@ -217,22 +250,20 @@ def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
         whole = function in runtime.WHOLE or (
             function in (operator.floordiv, round) and all(kind.numeric for kind in args)
         )
-        return Kind.NUMBER if whole else Kind.INERT
+        return NUMBER if whole else INERT
     if function is runtime.captured:
-        return Kind.ACTIVE
+        return ACTIVE
     if function is runtime.defined:
         return args[0]
-    if function is operator.getitem and call.args and args[0] is Kind.INERT and not args[1].active:
-        return Kind.INERT
     if not any(kind.active for kind in kinds):
         scalar = function in _ARITHMETIC and all(kind.numeric for kind in args)
-        return Kind.NUMBER if scalar else Kind.INERT
+        return NUMBER if scalar else INERT
     if all(kind.numeric for kind in args) and not call.keywords:
         if function in (operator.pow, math.pow, np.power):
             exponent = call.args[-1]
             whole = isinstance(exponent, ir.Constant) and isinstance(exponent.value, int)
-            return Kind.FLOAT if whole else Kind.ACTIVE
+            return FLOAT if whole else ACTIVE
         rule = registry.rule_of(function)
         if (rule is not None and rule.scalar) or function in _FLOATS:
-            return Kind.FLOAT
-    return Kind.ACTIVE
+            return FLOAT
+    return ACTIVE

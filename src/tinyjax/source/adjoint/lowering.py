@@ -14,7 +14,7 @@ import attrs
 
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
+from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import arrays
 from tinyjax.source.ir import assembly, program as ir, runtime
 
@@ -224,7 +224,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
             call = statement.call
             if statement.function not in _CHANGING:
                 statements.append(statement)
-            elif 0 < ranks.rank_of(call.args[1]) % INTEGERS <= 3:
+            elif ranks.is_array(call.args[1]):
                 changed[statement.variable] = array = call.args[1]
                 result, fitting = ir.Variable(0), ir.Variable(0)
                 whole = (array, ir.literal(...), fitting)

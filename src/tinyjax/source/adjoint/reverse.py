@@ -14,8 +14,7 @@ from tinyjax.source.adjoint import shadows
 from tinyjax.source.adjoint.activity import SHARING, Activity
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.cotangents import accumulate, freeze, inner_product, number, reduce_to
-from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.ranks import INTEGERS
+from tinyjax.source.adjoint.kinds import FLOAT
 from tinyjax.source.adjoint.rules import containers, formulas, registry
 from tinyjax.source.ir import program as ir, runtime, syntax
 from tinyjax.source.text import names
@@ -79,7 +78,7 @@ class Cotangents:
         """Return the cotangent of a variable: zero, if there was none."""
         if v in self.totals:
             return self.totals[v].atom
-        return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
+        return ZERO if self.activity.kind(v) is FLOAT else ir.NONE
 
     def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
         """Add to a variable's cotangent the part that is not in shadows."""
@@ -97,7 +96,7 @@ class Cotangents:
         self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
     ) -> None:
         """Add to the cotangent of a variable, or subtract from it."""
-        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
+        scalar, name = self.activity.kind(target) is FLOAT, cotangent_name(target)
         is_own = target in self.activity.accumulated
         if self.block is not None and (is_own or target in self.activity.shadowed):
             if negative:
@@ -174,7 +173,7 @@ class ReverseBlock:
         returns = self.block.returned is not None  # whose cotangent is given
         for v in activity.live_out[index]:
             writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
-            definite = activity.kind(v) is Kind.FLOAT
+            definite = activity.kind(v) is FLOAT
             if not returns:
                 self.cotangents.totals[v] = Cotangent(ct, definite)
                 continue
@@ -214,7 +213,7 @@ class ReverseBlock:
         if (
             not activity.is_cautious
             or parameter in activity.shadowed
-            or activity.kind(parameter) is Kind.FLOAT
+            or activity.kind(parameter) is FLOAT
         ):
             if ct.definite or not any(map(self.adds_to_container, activity.ir.statements)):
                 return ct.atom
@@ -422,7 +421,7 @@ class ReverseBlock:
             self.writer.emit(runtime.exchange, *places, before)
             if self.activity.active(value):
                 ranks = self.activity.ranks
-                if ranks is None or ranks.rank_of(value):
+                if ranks is None or not ranks.kind_of(value).numeric:
                     part = self.writer.emit(reduce_to, part, self.local(value))
                 self.cotangents.give(value, part, definite=True)
             return
@@ -440,23 +439,24 @@ class ReverseBlock:
         assert writes is not None, "the program writes to arrays"
         assert ranks is not None, "the program writes to arrays"
         increment = writes.increments.get(statement.variable)
+        is_array = not ranks.kind_of(statement.variable).numeric
         target = value if increment is None else increment.value
         part: ir.Variable | None = None
         name = cotangent_name(target)
         negative = increment is not None and increment.negative
         if activity.active(target):
             part = self.writer.emit(operator.getitem, shadow, self.local(at), name=name)
-            if ranks.rank_of(statement.variable) and negative:
+            if is_array and negative:
                 part, negative = self.writer.emit(operator.neg, part, name=name), False
-            elif ranks.rank_of(statement.variable):
+            elif is_array:
                 part = self.writer.emit(operator.pos, part, name=name)
         if increment is None:
             self.writer.emit(operator.setitem, shadow, self.local(at), ZERO)
         if activity.active(target) and part is not None:
-            if ranks.rank_of(statement.variable) and self.is_single(target):
+            if is_array and self.is_single(target):
                 self.cotangents.give_wide(target, part, negative)
                 return
-            if ranks.rank_of(statement.variable):
+            if is_array:
                 part = self.fitted(part, target)
             self.cotangents.give(target, part, definite=True, negative=negative)
 
@@ -471,7 +471,7 @@ class ReverseBlock:
             return False
         if (
             activity.ranks is None
-            or not activity.ranks.rank_of(target)
+            or activity.ranks.kind_of(target).numeric
             or target in activity.shadowed
         ):
             return False
@@ -482,7 +482,7 @@ class ReverseBlock:
     def fitted(self, ct: ir.Variable, target: ir.Variable) -> ir.Variable:
         """Return the cotangent of a number or an array that may have been broadcast."""
         name = cotangent_name(target)
-        if self.activity.ranks is not None and not self.activity.ranks.rank_of(target):
+        if self.activity.ranks is not None and self.activity.ranks.kind_of(target).numeric:
             return self.writer.emit_call(ir.Call(SUM, (ct,)), name)
         return self.writer.emit(reduce_to, ct, self.local(target), name=name)
 
@@ -503,7 +503,8 @@ class ReverseBlock:
         ranks, (_, index, value) = self.activity.ranks, statement.call.args
         if ranks is None or not ranks.is_basic(index):
             return False
-        return 0 <= ranks.rank_of(statement.variable) == ranks.rank_of(value) < INTEGERS
+        kinds = ranks.kind_of(statement.variable), ranks.kind_of(value)
+        return kinds[0].axes == kinds[1].axes and all(kind.is_real for kind in kinds)
 
     def item(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Add the cotangent of an item to the shadow of its array."""
@@ -542,7 +543,7 @@ class ReverseBlock:
         return (
             isinstance(container, ir.Variable)
             and activity.active(container)
-            and activity.kind(container) is not Kind.FLOAT
+            and activity.kind(container) is not FLOAT
             and not activity.active(index)
             and not (self.adds_in_place(container) and activity.is_item(statement))
         )
@@ -592,7 +593,7 @@ class ReverseBlock:
             or not ct.definite
         ):
             return False
-        floats = self.activity.kind(statement.variable) is Kind.FLOAT
+        floats = self.activity.kind(statement.variable) is FLOAT
         known = (*call.args, statement.variable)
         is_real = ranks is not None and all(map(ranks.is_real, known))
         if not (floats or is_real) and (len(call.args) > 1 or rule.overloaded):
@@ -632,7 +633,7 @@ class ReverseBlock:
         ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
         if ranks is None or text not in ("ct * b", "a * ct") or len(others) != 1:
             return None
-        if ranks.rank_of(target) or not 0 < ranks.rank_of(others[0]) < INTEGERS:
+        if not (ranks.kind_of(target).numeric and ranks.kind_of(others[0]).is_real_array):
             return None
         product = ir.function(inner_product) if ct.is_wide else VDOT
         operands = (ct.atom, self.local(others[0]))
@@ -645,8 +646,7 @@ class ReverseBlock:
             return True
         if ranks is None or len(call.args) == 1:
             return False
-        others = [ranks.rank_of(x) for x in call.args if x is not target]
-        return any(others)
+        return not all(ranks.kind_of(x).numeric for x in call.args if x is not target)
 
     def reduced(self, statement: ir.Statement, ct: Cotangent) -> bool:
         """Write the cotangents of a product of vectors, and of the sum of an item of an array."""
@@ -663,7 +663,7 @@ class ReverseBlock:
         source = self.activity.statements.get(item)
         if source is None or not self.activity.is_item(source):
             return False
-        if not self.adds_in_place(source.call.args[0]) or not ranks.rank_of(item):
+        if not self.adds_in_place(source.call.args[0]) or ranks.kind_of(item).numeric:
             return False
         self.cotangents.give(item, ct.atom, definite=True)
         return True
@@ -673,7 +673,7 @@ class ReverseBlock:
         ranks, (a, b) = self.activity.ranks, call.args
         if ranks is None or not (ranks.is_real(a) and ranks.is_real(b)):
             return False
-        sizes = ranks.rank_of(a), ranks.rank_of(b)
+        sizes = ranks.kind_of(a).axes, ranks.kind_of(b).axes
         parts: list[tuple[ir.Atom, ir.Call]] = []
         times = ir.function(operator.matmul)
         if sizes == (1, 1):

@@ -14,7 +14,7 @@ from collections import Counter
 import attrs
 
 from tinyjax.source.adjoint.aliases import TAKING, Aliases
-from tinyjax.source.adjoint.ranks import INTEGERS, Ranks
+from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import program as ir, runtime
 
 
@@ -84,7 +84,7 @@ class Writes:
     def _find_before(self, statement: ir.Statement, before: tuple[ir.Statement, ...]) -> None:
         """Find a number that was read where a statement writes, and nothing has written since."""
         array, index, _ = statement.call.args
-        if self._ranks.rank_of(statement.variable):
+        if not self._ranks.kind_of(statement.variable).numeric:
             return
         for earlier in reversed(before):
             call = earlier.call
@@ -99,14 +99,13 @@ class Writes:
         """Return whether a statement writes numbers or arrays of NumPy to a basic index."""
         array, index, value = statement.call.args
         ranks = self._ranks
-        rank = ranks.rank_of(statement.variable)
         return (
             isinstance(array, ir.Variable)
             and ranks.is_real(array)
             and ranks.is_real(statement.variable)
             and ranks.is_basic(index)
-            and (ranks.is_real(value) or ranks.rank_of(value) == INTEGERS)
-            and ranks.rank_of(value) % INTEGERS <= rank
+            and ranks.is_real(value)
+            and ranks.kind_of(value).axes <= ranks.kind_of(statement.variable).axes
         )
 
     def _sources(self, array: ir.Atom) -> set[ir.Variable] | None:
@@ -147,7 +146,10 @@ class Writes:
         is_sum = ir.value_of(call.function) is operator.add
         for item, by in ((first, second), (second, first))[: 1 + is_sum]:
             taken = self._item_reads(item, array, index, before)
-            fits = self._ranks.is_real(by) and self._ranks.rank_of(by) <= self._ranks.rank_of(item)
+            fits = (
+                self._ranks.is_real(by)
+                and self._ranks.kind_of(by).axes <= self._ranks.kind_of(item).axes
+            )
             if taken is not None and fits:
                 return Increment(by, not is_sum, (*taken, *parts))
         return None

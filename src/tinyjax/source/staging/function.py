@@ -24,7 +24,7 @@ from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty, gives_new
-from tinyjax.source.adjoint.kinds import Kind, infer, kind_of
+from tinyjax.source.adjoint.kinds import ARRAY, Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
 from tinyjax.source.ir import find, program as ir, read, runtime, syntax
@@ -482,7 +482,7 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
     """Return the arrays of a program that share memory, and those that it changes in place."""
     kinds = tuple(
         [
-            Kind.ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
+            ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
             for x in values
         ]
     )

@@ -271,7 +271,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if counterpart(function) is None or not holds_tracer(operands):
         return None
     ours = list_counterpart(function)
-    return ours if ours.takes(args, kwargs) else None  # NumPy's protocols know its options
+    return ours if ours.takes(tuple(args), kwargs) else None  # NumPy's protocols know its options
 
 
 def _holds_array(value: Any) -> bool:

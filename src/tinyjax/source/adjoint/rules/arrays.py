@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyjax.core.values import Array
+from tinyjax.source import facts
 from tinyjax.source.adjoint.cotangents import masked, reduce_to, require_data
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.adjoint.rules.formulas import nested_like
@@ -106,7 +107,7 @@ def np_reshape_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, shape: Any 
 
 
 def reshaped_like(ct: Any, a: Any) -> Any:
-    """Return the cotangent of an array whose elements were put in another shape, or made complex."""
+    """Return the cotangent of an array whose elements got another shape, or became complex."""
     if np.iscomplexobj(ct) and not np.iscomplexobj(np.asarray(a)):
         ct = np.real(ct)
     return nested_like(np.reshape(ct, nested_shape(a)), a)
@@ -309,19 +310,11 @@ METHODS: Final[dict[str, registry.Function]] = {
     "transpose": permuted,
 }
 
+registry.inert.update(facts.DISCRETE, facts.STEPS)
 registry.inert.update(
     (is_inexact_value, nested_shape, place_of_item,
-     np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
-     np.zeros_like, np.ones_like, np.empty_like, np.argmax, np.argmin, np.argsort, np.sign,
-     np.floor, np.ceil, np.round, np.rint, np.trunc, np.isnan, np.isinf, np.isfinite, np.equal,
-     np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.logical_and,
-     np.logical_or, np.logical_not, np.logical_xor, np.any, np.all, np.allclose, np.isclose,
-     np.array_equal, np.searchsorted, np.count_nonzero, np.nonzero, np.argwhere, np.flatnonzero,
-     np.result_type, np.broadcast_shapes, np.tri, np.indices, np.digitize, np.issubdtype,
-     np.floor_divide, np.heaviside, np.signbit, np.lexsort, np.isin, np.tril_indices,
-     np.triu_indices, np.diag_indices, np.unravel_index, np.ravel_multi_index, np.iscomplexobj,
-     np.isrealobj, np.isscalar, np.isreal, np.iscomplex, np.array2string, np.errstate,
-     np.linalg.matrix_rank)
+     np.zeros, np.ones, np.empty, np.eye, np.identity, np.zeros_like, np.ones_like, np.empty_like,
+     np.tri, np.indices, np.result_type, np.errstate)
 )  # fmt: skip
 
 if TYPE_CHECKING:
