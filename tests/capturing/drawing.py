@@ -8,7 +8,7 @@ numbers, are dropped. Functions are smooth, except for sorting and comparisons.
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
@@ -115,9 +115,27 @@ class Program:
     point: np.ndarray
 
     def __str__(self) -> str:
-        lines = "".join(_indented(statement) for statement in self.statements)
-        total = " + ".join(self.terms) or "0.0"
-        return f"def {self.name}(x):\n{lines}    return {total}\n"
+        lines = "".join(map(_indented, self.statements))
+        total = "\n    + ".join(self.terms) or "0.0"
+        return f"def {self.name}(x):\n{lines}    return (\n{_indented(total)}    )\n"
+
+    def without(self, line: int) -> "Program":
+        """Return the program without the statement or the term of a line, or the last of them.
+
+        Args:
+            line: the line, counted from that of ``def``.
+        """
+        after = 1
+        for i, statement in enumerate(self.statements):
+            after += statement.count("\n") + 1
+            if line < after:
+                return replace(self, statements=self.statements[:i] + self.statements[i + 1 :])
+        i = line - after - 1
+        if 0 <= i < len(self.terms):
+            return replace(self, terms=self.terms[:i] + self.terms[i + 1 :])
+        if self.statements:
+            return replace(self, statements=self.statements[:-1])
+        return replace(self, terms=self.terms[:-1])
 
 
 def _indented(text: str) -> str:

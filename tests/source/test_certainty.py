@@ -4,10 +4,13 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
+from capturing.drawing import PREAMBLE, Program
+from capturing.drawn import load, outcomes
 
 import tinyjax
 from raising import raises
@@ -312,11 +315,7 @@ def test_gradients(fun: Function) -> None:
     assert second @ ALONG == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
-#: To a staged program an array without axes is a number, which no function changes.
-NUMBERS: Final = (no_axes_in_a_function,)
-
-
-@pytest.mark.parametrize("fun", [fun for fun in PROGRAMS if fun not in NUMBERS])
+@pytest.mark.parametrize("fun", PROGRAMS)
 def test_staged(fun: Function) -> None:
     """``jit(control_flow="source")`` is right, or refuses the program."""
     staged = tinyjax.jit(fun, control_flow="source")
@@ -326,6 +325,215 @@ def test_staged(fun: Function) -> None:
         return
     assert float(value) == pytest.approx(float(fun(POINT.copy())), rel=1e-12)
     assert np.asarray(gradient) @ ALONG == pytest.approx(slope(fun), rel=1e-7, abs=1e-8)
+
+
+#: A loop that a traced condition ends.
+LOOP: Final = "for i in range(100):\n    if i > 9 * x[3]:\n        break\n"
+#: Statements of programs by what may go wrong in them where they are staged; each sets r.
+KINDS: Final[dict[str, list[str]]] = {
+    "an array without axes": [
+            "y = np.array(x[0]); z = y; z += 1; r = y + z",
+            "y = np.array(1.0); z = y; z += x[0]; r = y + z",
+            "y = x[0, ...]; y += 2.0; r = np.sum(x) + y",
+            "a = x * 1.0; z = a[0, ...]; a[0] = 5.0; r = z + x[1]",
+            "a = x * 1.0; z = np.squeeze(a[:1]); a[0] = 5.0; r = z + x[1]",
+            "a = x * 1.0; z = a[:1].reshape(()); a[0] = 5.0; z += 1; r = z + a[0]",
+            "s = x.sum(keepdims=True).reshape(()); t = s; t += 1; r = s",
+            "s = np.full((), x[0]); t = (s, s); u = t[0]; u *= 3; r = t[1]",
+            "s = np.squeeze(x[:1] * 2); t = s; t += 1; r = s",
+            "s = np.where(x[0] > 0, x[1], x[2]); t = s; t += 1; r = s",
+            "s = np.tensordot(x, x, 1); t = s; t += 1; r = s",
+            "s = np.einsum('i,i->', x, x); t = s; t += 1; r = s",
+            "s = np.copy(x[0]); t = s; t += 1; r = s",
+            "s = np.zeros_like(x[0]); t = s; t += x[1]; r = s",
+            "s = np.full((), x[0]); t = s.T; t += 1; r = s",
+            "s = np.full((), x[0]); t = s.real; t += 1; r = s",
+            "s = np.full((), x[0]); t = s[...]; t += 1; r = s",
+            "s = np.full((), x[0]); t = s.reshape(1); t += 1; r = s",
+            "s = np.full((), x[0]); t = s; np.add(s, 1, out=s); r = t",
+            "s = np.full((), x[0]); t = s; s[()] = 3.0; r = t",
+            "s = np.full((), x[0]); t = s; s[...] *= 3.0; r = t",
+            "s = np.full((), x[0]); t = s; s.fill(2.0); r = t + x[1]",
+            "s = np.full((), x[0]); t = s; operator.iadd(s, 2.0); r = t",
+            "s = np.full((), x[0]); t = s; s += 1; r = t * (1 if isinstance(s, float) else 2)",
+            "s = np.zeros((), np.float32); t = s; s += 3.0; r = t * x[0]",
+            "s = np.sum(x); t = s; t += 1; r = s",
+            "s = x.min(); t = s; t += 1; r = s",
+            "s = x[3]; t = s; t += 1; r = s + np.sum(x)",
+            "s = np.array([x[0]]).sum(keepdims=False); t = s; t += 1; r = s",
+            "s = np.mean(np.full((), x[0]), keepdims=True); t = s; t += 1; r = s",
+            "s = np.zeros(()); t = s\nfor i in range(3):\n    t += x[i]\nr = s",
+            "s = np.array(x[1])\nfor v in [s, s]:\n    v *= 0.8\nr = s",
+            "s = np.full((), x[1]); t = s\nwhile t < 2 * x[0]:\n    t += 1.0\nr = s",
+            "s = np.full((), x[0])\ndef f():\n    t = s\n    t += 1\nf()\nr = s",
+            "s = np.full((), x[0])\ndef f(v=s):\n    v += 1\nf()\nr = s",
+            "s = np.array(x[0]); o = []\nfor k in range(3):\n    s *= 2\n    o.append(s)\nr = o[0]",
+            "s = np.array(x[0]); s *= 2; t = s; s *= 3; r = t",
+            "s = np.array(x[0]); s *= 2; t = (s, s); s **= 3; r = t[1]",
+            "s = np.array(x[0]); s *= 2; t = s.T; s -= 3; r = t",
+            "s = np.full((), x[0]); scaled(s, 0.5); r = s + x[1]",
+            "s = np.full((), x[0]); scaled(s[...], 0.5); r = s + x[1]",
+            "h = Holder(np.array(x[0])); s = h.array; h.scale(0.5); r = s + x[1]",
+            "s = np.array(x[0]); h = Holder(s); h.array *= 0.5; r = s + x[1]",
+            "s = np.array(x[0]); d = {'p': s}; d['p'] += x[1]; r = s",
+            "s = np.array(x[0]); d = [s, s]; d[0] += x[1]; r = d[1]",
+            "s = np.full((), x[0]); r = s * (1 if isinstance(s, float) else 2)",
+            "s = np.full((), x[0]); r = s * (1 if type(s) is float else 2)",
+            "y = np.asarray(x[0]); z = [y]; z[0] += 1; r = y * 2",
+            "s = np.full((), x[0]); t = max(s, -100.0); t += 1; r = s",
+            "s = np.full((), x[0]); t = s if x[1] > 0 else np.full((), x[2]); t += 1; r = s",
+    ],
+    "an array of NumPy under a traced condition": [
+            "y = np.ones(3); z = y\nif x[0] < 0:\n    z += 1\nr = np.sum(y + z) + x[1]",
+            "y = np.array(1.0); z = y\nif x[0] > 0:\n    z += 1\nr = y + z + x[1]",
+            "y = np.array(1.0)\nif x[0] < 0:\n    y += 1\nr = y + x[1]",
+            "y = np.ones(4)\nr = np.sum((y if x[0] < 0 else 2 * y)) + x[1]",
+            f"s = np.zeros(2); t = s\n{LOOP}    s += i * 2.0\nr = t[0] + x[0]",
+            f"s = np.zeros(2)[::-1]; t = s[1:]\n{LOOP}    s += i * 2.0\nr = t[0] + x[0]",
+            f"s = np.zeros(2); t = [s]\n{LOOP}    s -= i * 2.0\nr = t[0][1] + x[0]",
+            f"s = np.zeros(2); t = s[:1]\n{LOOP}    s[int(i > 0)] += 2.0\nr = t[0] + x[0]",
+            "s = np.zeros(2); t = s\nif x[0] > 0:\n    s += x[1]\nelse:\n    s -= x[1]\nr = t[1]",
+            f"s = np.zeros(()); t = s\n{LOOP}    s[()] = i * 2.0\nr = t + x[0]",
+            "s = np.arange(3.0)\nwhile s[0] < x[3]:\n    s += 1.0\nr = np.sum(s) + x[0]",
+            f"s = np.zeros(2)\n{LOOP}    s.put([0], i)\nr = s[0] + x[0]",
+    ],
+    "the order in memory": [
+            "b = np.outer(x, x).T.copy(); q = b.ravel(); q[1] = 5; r = np.sum(b)",
+            "b = np.vstack([x, x]); q = b.ravel(); q[1] = 5; r = np.sum(b)",
+            "b = np.stack([x, x], axis=1); q = b.ravel(); q[1] = 5; r = np.sum(b)",
+            "b = np.zeros((2, 2)); b[:] = x[:2]; q = b.T.reshape(-1); q[1] = 5; r = np.sum(b)",
+            "b = np.outer(x, x) @ np.eye(4).T; q = b.ravel(); q[1] = 100.0; r = np.sum(b)",
+            "b = np.outer(x, x)[::2]; q = b.reshape(-1); b[0] = 2.0; r = np.sum(q)",
+            "b = np.outer(x, x) * 1.0; q = b.T.ravel('F'); q[1] = 9.0; r = np.sum(b)",
+            "b = np.outer(x, x) * 1.0; q = np.ascontiguousarray(b); q[0] = 9.0; r = np.sum(b)",
+            "b = np.outer(x, x) * 1.0; q = np.ascontiguousarray(b.T); q[0] = 9.0; r = np.sum(b)",
+            "b = np.outer(x, x).T * 1.0; q = b.ravel(); q[1] = 100.0; r = np.sum(b) + q[2]",
+            "b = np.sin(np.outer(x, x).T); q = b.reshape(-1); b[0, 1] = 100.0; r = np.sum(q)",
+            "b = np.zeros_like(np.outer(x, x).T); q = b.reshape(-1); q[1] = x[0]; r = np.sum(b)",
+            "b = np.copy(np.outer(x, x).T); q = b.ravel(); q[1] = x[0]; r = np.sum(b)",
+            "b = np.outer(x, x[:3]).T + 1; c = b.reshape(12); c[1] = x[0]; r = np.sum(b)",
+            "b = x.reshape(2, 2)[:, [1, 0]]; b[0, 0] = 3; q = b.ravel(); q[1] = 9.0; r = np.sum(b)",
+            "a = np.outer(x, x).T; b = np.where(a > 0, a, 1); q = b.ravel(); q[1] = 9; r = b.sum()",
+            "b = np.concatenate([np.outer(x, x).T] * 2); q = b.ravel(); q[1] = 5; r = np.sum(b)",
+            "b = np.tile(x, (2, 1)).T + 0; q = b.ravel(); q[1] = 5; r = np.sum(b)",
+            "b = -np.outer(x, x).T; q = b.reshape(16); q[1] = 5; r = np.sum(b)",
+    ],
+    "one of several arrays": [
+            "a, b = x * 1.0, np.sin(x); m = sorted((a[0], b[0]))[0]; m += 1; r = np.sum(a)",
+            "a, b = x * 1.0, np.sin(x); m = max((a, b), key=lambda v: v[0]); m += 1; r = np.sum(a)",
+            "a, b = x * 1.0, np.sin(x); m = max((a, b), key=len); m += 1; r = np.sum(a)",
+            "a = x * 1.0; m = min(a, x, key=lambda v: v[0]); a[0] = 7; r = np.sum(m)",
+            "m = max((x, np.broadcast_to(x, (2, 4))), key=lambda v: v.flat[0]); r = np.sum(m)",
+            "a = x * 1.0; m = operator.itemgetter(0)([a]); a[0] = 7; r = np.sum(m)",
+    ],
+    "items of an array": [
+            "d, *o = (e := x.reshape(2, 2) * 1.0); e *= 2; r = np.sum(o[0]) + np.sum(d)",
+            "e = x.reshape(2, 2) * 1.0; d, *o = e; e[...] *= 2; r = np.sum(o[0]) + np.sum(d)",
+            "e = x.reshape(2, 2) * 1.0; a = list(e); e[0] = 3.0; r = np.sum(a[0]) + x[1]",
+            "e = x.reshape(2, 2) * 1.0; a = [*e]; a[1] *= 3.0; r = np.sum(e)",
+            "e = x.reshape(2, 2) * 1.0; a = tuple(e); a[1][0] *= 3.0; r = np.sum(e)",
+            "e = x * 1.0; a = list(e); e[0] = 3.0; r = a[0] + a[1]",
+            "e = x * 1.0; s = sum(e); e[0] = 3.0; r = s + sum(e)",
+            "e = x * 1.0; f = e.flat; e[0] = 2.0; r = f[0] + x[1]",
+            "e = x * 1.0; z = e[[0, 1]]; z[0] = 9.0; e[1] = 4.0; r = np.sum(e) + np.sum(z)",
+            "e = x * 1.0; z = e[e > 9.0]; r = np.sum(z) + x[0]",
+            "e = np.outer(x, x); z = e[np.ix_([0, 1], [1, 2])]; z[0] = 9; r = np.sum(e) * z[1, 1]",
+            "e = np.asarray([x[0], x[1]]); z = e; z[0] = 9.0; r = np.sum(e)",
+            "e = np.array(x[0]); f = np.flip(e); e[...] = 2.0; r = f + x[1]",
+            "e = x * 1.0; b = e.flat[1:3]; b[0] = 7.0; e[3] = 1.0; r = np.sum(e)",
+            "e = np.asarray(x[0]); z = e; z[...] = 9.0; r = e + x[1]",
+            "e = np.asarray(TABLE); e[0] = x[0]; r = TABLE[0]",
+            "e = np.asarray(TABLE[3:]); e[:] = x[0]; r = TABLE[3]",
+    ],
+    "functions and methods that Python runs": [
+            "y = x * 1.0; z = attempted(y); z *= 2; r = np.sum(y)",
+            "y = x * 1.0; z = [Holder(y), Holder(y)]\nfor h in z:\n    h.scale(2.0)\nr = np.sum(y)",
+            "y = x * 1.0; z = [Holder(y)]; z[0].scale(2.0); r = np.sum(y)",
+            "y = x * 1.0\nfor v in rows(y.reshape(2, 2)):\n    v *= 2\nr = np.sum(y)",
+            "y = x.reshape(2, 2) * 1.0; a, b = rows(y); b *= 2; r = np.sum(y)",
+            "y = x * 1.0; attempt_to_change(y); r = np.sum(y)",
+            "y = x * 1.0; y.__imul__(2.0); r = np.sum(y)",
+            "y = x * 1.0; y.put([0], 2.0); r = np.sum(y)",
+            "y = x * 1.0; y.clip(-0.5, 0.5, out=y); r = np.sum(y)",
+            "y = x * 1.0; functools.partial(np.multiply, out=y)(y, 2.0); r = np.sum(y)",
+            "y = x * 1.0; (lambda v: v.__iadd__(1.0))(y); r = np.sum(y)",
+            "r = np.sum(x) * x.strides[0]",
+            "y = np.ones(4); operator.setitem(y, 0, x[0]); r = np.sum(y)",
+            "y = np.ones(4); y.put([1, 0], x[0]); r = np.sum(y)",
+            "h = x * 1.0; h = Holder(h); h.scale(0.5); r = np.sum(x)",
+    ],
+    "views by functions": [
+            f"y = np.outer(x, x); v = {view}; v[...] *= 2.0; y[1] += 1.0; r = y[1:].sum() * v.sum()"
+            for view in (
+                "np.squeeze(y[:1])", "y.T", "np.flip(y)",
+                "np.fliplr(y)", "np.flipud(y)", "np.rot90(y)", "np.expand_dims(y, 1)",
+                "np.atleast_3d(y)", "np.split(y, 2)[1]", "np.array_split(y, 3)[0]",
+                "np.hsplit(y, 2)[1]", "np.vsplit(y, 2)[0]", "np.rollaxis(y, 1)", "y.mT",
+                "np.moveaxis(y, 0, 1)", "np.permute_dims(y, (1, 0))", "np.asarray(y)",
+                "np.asanyarray(y)", "y.view()", "y.astype(float, copy=False)", "np.require(y)",
+                "np.reshape(y, (2, 8))", "y.reshape(2, 2, 4)[:, 0]", "y.swapaxes(0, 1)[1]",
+                "np.array(y, copy=False)", "y.real", "np.real(y)", "y[None, ..., 1]",
+                "np.asarray(y, dtype=float)", "y.squeeze()", "np.ravel(y)", "y[1:, ::-2].T",
+                "np.array(y)", "y.astype(float)", "y.T.ravel()", "y[:, 1:].reshape(-1)",
+            )
+    ],
+}  # fmt: skip
+HELPERS: Final = """
+
+def attempted(array):
+    try:
+        return array
+    except ValueError:
+        pass
+
+
+def attempt_to_change(array):
+    try:
+        array *= 2.0
+    except ValueError:
+        pass
+"""
+
+
+#: What is neither staged nor captured: arrays of the module that change, and whether a value is a
+#: number of Python's.
+REFUSED: Final = ("TABLE", "isinstance(", "type(s)")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_staged_kinds(kind: str, tmp_path: Path) -> None:
+    """Programs of one kind are right in every mode: staged, or captured."""
+    texts = enumerate(KINDS[kind])
+    programs = [Program(f"program_{i}", (text,), ("r",), POINT) for i, text in texts]
+    module = load(programs, tmp_path, PREAMBLE + HELPERS)
+    for program in programs:
+        checks = ("staged", "staged_gradient")
+        found = [*outcomes(program, getattr(module, program.name), checks)]
+        may_be = ("right", "refused") if any(t in str(program) for t in REFUSED) else ("right",)
+        assert all(outcome.kind in may_be for outcome in found), f"{found}\n{program}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = np.array(1); y += x[0]; r = y",
+        "y = np.array([1, 2]); y += x[:2]; r = np.sum(y)",
+        "y = np.full((), x[0]); y += x; r = np.sum(y)",
+        "y = np.zeros(3); y += x[None, :3]; r = np.sum(y)",
+        "y = np.zeros(4); y[0] = 1j * x[0]; r = np.sum(y)",
+        "y = x * 1.0; y += 1j * x; r = np.sum(y)",
+        "y = x * 1.0; y[0] = 2.0; f = y.flat; f += 1.0; r = np.sum(f)",
+        "y = np.outer(x, x); v = np.diagonal(y); v[0] = 1.0; y[1] = 2.0; r = np.sum(v)",
+        "y = x * 1.0; v = np.broadcast_to(y, (2, 4)); v[0] = 1.0; y[1] = 2.0; r = np.sum(v)",
+    ],
+)
+def test_what_numpy_refuses_is_refused(text: str, tmp_path: Path) -> None:
+    program = Program("program", (text,), ("r",), POINT)
+    fun = load([program], tmp_path).program
+    with pytest.raises((TypeError, ValueError)):
+        fun(POINT.copy())
+    with pytest.raises((TinyjaxError, TypeError, ValueError)):
+        tinyjax.jit(fun, control_flow="source")(POINT)
 
 
 def continuing(x: Any) -> Any:

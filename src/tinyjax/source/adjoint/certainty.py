@@ -11,7 +11,7 @@ import builtins
 import functools
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, Final
 
@@ -34,60 +34,50 @@ class Follower:
     Attributes:
         views: the functions whose views it follows, whatever they are given.
         methods: the methods of which that holds.
-        reshapes: whether it finds out if a reshaped array is a view or a copy.
         iterating: the functions that go through arrays whose items it follows.
     """
 
     views: frozenset[Any]
     methods: frozenset[str]
-    reshapes: bool
     iterating: frozenset[Any] = frozenset()
 
 
-_RESHAPING: Final[frozenset[Any]] = frozenset((np.ravel, np.reshape, "ravel", "reshape"))
 #: Shadows are found by memory. Elements have to lie apart from each other.
 ADJOINT: Final = Follower(
     frozenset(
-        (np.asarray, np.ascontiguousarray, np.diagonal, np.moveaxis, np.squeeze, np.swapaxes,
-         np.transpose)
+        (np.asarray, np.ascontiguousarray, np.diagonal, np.moveaxis, np.ravel, np.reshape,
+         np.squeeze, np.swapaxes, np.transpose)
     ),
-    facts.VIEW_METHODS - {"ravel", "reshape", "view"} | facts.VIEW_ATTRIBUTES,
-    reshapes=True,
+    facts.VIEW_METHODS - {"view"} | facts.VIEW_ATTRIBUTES,
 )  # fmt: skip
-#: Staged arrays have views of their own.
-STAGING: Final = Follower(
-    frozenset((np.moveaxis, np.swapaxes, np.transpose)),
-    frozenset(("T", "imag", "real", "swapaxes", "transpose")),
-    reshapes=False,
-    iterating=frozenset((zip, enumerate, reversed)),
-)
 #: Functions that go through what they are given.
-_ITERATING: Final[frozenset[Any]] = frozenset(
+ITERATING: Final[frozenset[Any]] = frozenset(
     (builtins.sum, min, max, sorted, list, tuple, set, dict, map, filter, zip, enumerate, reversed,
      any, all, functools.reduce, runtime.joined)
 )  # fmt: skip
-
-
 #: Functions that give views, or the array itself, or a copy of it.
-_VIEWING: Final = facts.VIEWS | {np.asarray, np.ascontiguousarray}
+VIEWING: Final = facts.VIEWS | {
+    *(np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.require),
+}
+#: Staged arrays have views of their own; NumPy is asked which.
+STAGING: Final = Follower(
+    VIEWING - {np.lib.stride_tricks.as_strided},
+    facts.VIEW_METHODS | facts.VIEW_ATTRIBUTES | {"astype", "flat"},
+    iterating=ITERATING,
+)
 #: Functions and operators of Python's that keep nothing of what they are given.
-_READING: Final[frozenset[Any]] = syntax.OPERATORS | {
+READING: Final[frozenset[Any]] = syntax.OPERATORS | {
     *(abs, bool, callable, complex, divmod, float, format, getattr, hasattr, hash, id, int),
     *(isinstance, len, pow, print, range, repr, round, slice, str, type),
 }
+#: Those, and functions that go through arrays and give none.
+COMPUTING: Final = READING | {sum, any, all}
 #: What holds its parts, and is no array.
 _CONTAINERS: Final[frozenset[Any]] = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
      runtime.collected, runtime.unpacked, dict, enumerate, filter, list, map, range, reversed,
      sorted, tuple, zip)
 )  # fmt: skip
-
-
-def gives_new(function: Any, count: int, names: Sequence[str]) -> bool:
-    """Return whether a function keeps and gives nothing that shares memory with its arguments."""
-    module = getattr(function, "__module__", None) or ""
-    known = runtime.is_in(function, _READING) or module in ("math", "cmath", runtime.__name__)
-    return known or module.startswith("tinyjax.") or facts.is_fresh(function, count, names)
 
 
 def _is_users(function: Any) -> bool:
@@ -99,12 +89,6 @@ def _is_users(function: Any) -> bool:
 
 
 _LIBRARIES: Final = frozenset((*sys.stdlib_module_names, "numpy", "scipy", "tinyjax", "jax"))
-
-
-def _is_in_order(call: ir.Call) -> bool:
-    """Return whether a call that reshapes an array has no option about its memory."""
-    by_position = any(isinstance(ir.value_of(x), str) for x in call.args)
-    return not by_position and not {"order", "copy"} & {*call.names}
 
 
 class Certainty:
@@ -168,32 +152,6 @@ class Certainty:
     def _computes(self, statement: ir.Statement) -> bool:
         return self._makes(statement) or self._aliases.is_reading(statement)
 
-    def _is_whole(self, atom: ir.Atom) -> bool:
-        """Return whether the elements of an array are in its memory one after the other."""
-        call = self._calls.get(atom)
-        if call is None or self._aliases.copies(call):
-            return True
-        function = ir.value_of(call.function)
-        is_item = function is operator.getitem
-        if is_item and self._is_attribute_of_module(call.args[0]):  # np.mgrid[:3]
-            return True
-        is_part = is_item and self._is_of_rows(call.args[1])
-        return (is_part or function is runtime.unpacked) and self._is_whole(call.args[0])
-
-    def _is_attribute_of_module(self, atom: ir.Atom) -> bool:
-        """Return whether a value is one of NumPy's, as ``np.mgrid``."""
-        call = self._calls.get(atom)
-        return call is not None and ir.is_attribute(call) and isinstance(call.args[0], ir.Constant)
-
-    def _is_of_rows(self, index: ir.Atom) -> bool:
-        """Return whether an index is an integer, or a slice without a step."""
-        call = self._calls.get(index)
-        if call is None or ir.value_of(call.function) is not slice:
-            return self._ranks.is_index(index) and not isinstance(ir.value_of(index), slice)
-        return len(call.args) < 3 or (
-            isinstance(call.args[2], ir.Constant) and call.args[2].value is None
-        )
-
     def _is_open(self, atom: ir.Atom) -> bool:
         """Return whether a value may be, or hold, an array with a derivative."""
         if not isinstance(atom, ir.Variable) or self._ranks.kind_of(atom).shares_nothing:
@@ -209,21 +167,22 @@ class Certainty:
             return self._reason_of_index(call.args[1], function in WRITING)
         if not any(map(self._is_open, call.atoms)):
             return ""
-        if function is runtime.make_functions and any(map(self._is_open, call.args[2:4])):
+        is_default = function is runtime.make_functions and self._follower is ADJOINT
+        if is_default and any(map(self._is_open, call.args[2:4])):
             return "a default that is an array"
         if function is runtime.items_of and self._changes_in_loop(statement.variable):
             return "a loop over an array that it changes"
         if runtime.is_in(function, self._follower.iterating):
             return ""
-        if runtime.is_in(function, _ITERATING):
+        if runtime.is_in(function, ITERATING):
             return "" if self._is_counted(statement.variable) else self._reason_of_iteration(call)
         if function is None:
             return self._reason_of_method(call)
-        if runtime.is_in(function, _READING):
+        if runtime.is_in(function, READING):
             return ""
         if self._aliases.copies(call):
             return ""
-        if runtime.is_in(function, _VIEWING) and self._follows(call, function):
+        if runtime.is_in(function, VIEWING) and self._follows(call, function):
             return ""
         module = getattr(function, "__module__", None) or "builtins"
         if _is_users(function) or module.startswith("tinyjax."):
@@ -271,21 +230,14 @@ class Certainty:
         follower, (owner, *_) = self._follower, call.args
         if not (self._is_written((owner,)) or self._is_cautious):
             return True
-        if view in _RESHAPING:
-            is_method = isinstance(view, str)  # whose call is looked at by itself
-            in_order = is_method or _is_in_order(call)
-            return follower.reshapes or (in_order and self._is_whole(owner))
         return view in follower.views or view in follower.methods
 
     def _reason_of_method(self, call: ir.Call) -> str:
         """Return which option of a method may let its result share memory."""
         name, names = self._aliases.method_of(call), call.names
-        is_reshaped = name in _RESHAPING and not self._follower.reshapes
-        if is_reshaped and not _is_in_order(call):
-            (array, *_) = self._calls[call.function].args
-            if self._is_written((array,)):
-                return f".{name}() in another order"
         is_decided = name in facts.FRESH_WITHOUT or "out" in names
+        if name in self._follower.methods and "out" not in names:
+            return ""
         if not is_decided or facts.is_fresh(name, len(call.args), names):
             return ""
         return f".{name}() with {', '.join(names) or 'so many arguments'}"
@@ -303,12 +255,9 @@ class Certainty:
 
     def _reason_of_index(self, index: ir.Atom, is_write: bool) -> str:
         parts = self._parts(index)
-        is_of_adjoint = self._follower is ADJOINT
-        if (
-            is_write
-            and is_of_adjoint
-            and any(isinstance(x, ir.Constant) and x.value is None for x in parts)
-        ):
+        if self._follower is STAGING:
+            return ""
+        if is_write and any(isinstance(x, ir.Constant) and x.value is None for x in parts):
             return "an assignment to an index with None"
         if not parts:
             return "an index without parts"

@@ -7,9 +7,12 @@ conditions choose between values. A view writes through to the array that it is 
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any, Final
 
 import attrs
@@ -18,8 +21,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
-from tinyjax.source.ir import find, runtime
-from tinyjax.source.staging import effects, ragged, session, values as staging_values
+from tinyjax.source import facts
+from tinyjax.source.adjoint import certainty, equivalents
+from tinyjax.source.ir import find, runtime, syntax
+from tinyjax.source.staging import effects, operators, ragged, session, values as staging_values
 
 #: Functions that have nothing to say about an array.
 NOT_TAKEN: Final = object()
@@ -46,25 +51,32 @@ class StagedArray(staging_values.MutableArray):
     Attributes:
         owner: what it holds, or the array that this is a view of.
         view: the view of that array; None if it is no view.
-        maker: the function that made it, if NumPy makes a view there and this package a copy.
+        layouts: arrays of NumPy that lie in memory as it may; more than one if that is not known.
+        dtype: the dtype.
     """
 
     def __init__(
-        self, owner: Any, view: View | None, shape: tuple[int, ...], dtype: Any, maker: str = ""
+        self, owner: Any, view: View | None, layouts: tuple[np.ndarray[Any, Any], ...], dtype: Any
     ) -> None:
-        self.maker = maker
         self.owner = owner
         self.view = view
-        self.shape = shape
+        self.layouts = layouts
         self.dtype = dtype
 
     @classmethod
-    def copy_of(cls, value: Any) -> StagedArray:
+    def copy_of(cls, value: Any, layouts: tuple[np.ndarray[Any, Any], ...] = ()) -> StagedArray:
         """Return a new one, with the contents of another array."""
         content = jnp.asarray(value)
         buffer = session.Buffer(content)
         session.this_session().buffers.append(buffer)
-        return cls(buffer, None, content.shape, content.dtype)
+        layouts = layouts or (np.empty(content.shape, content.dtype),)
+        return cls(buffer, None, layouts, content.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+        shape: tuple[int, ...] = self.layouts[0].shape
+        return shape
 
     @property
     def ndim(self) -> int:
@@ -79,6 +91,11 @@ class StagedArray(staging_values.MutableArray):
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name) and not name.startswith("__"):
+            self._refuse()
+        raise AttributeError(name)
+
     @property
     def value(self) -> Array:
         """The current value."""
@@ -87,17 +104,15 @@ class StagedArray(staging_values.MutableArray):
             return content
         return self.view.read(self.owner.value)
 
+    def viewed(self, view: View, make: Callable[[np.ndarray[Any, Any]], Any]) -> StagedArray:
+        """Return a view, which NumPy makes of arrays that lie in memory as this one."""
+        return StagedArray(self, view, tuple(map(make, self.layouts)), self.dtype)
+
     def assign(self, value: Any) -> None:
         """Let it hold something else."""
-        if self.maker:
-            raise staging_values.NotStagedError(
-                find.refusal(
-                    f"what {self.maker} gives is changed, which for NumPy is a view of another "
-                    "array. In a program that is staged, change the array itself, or a view that "
-                    "indexing, .T, reshape or ravel gives."
-                )
-            )
-        value = jnp.asarray(value)
+        if not self.layouts[0].flags.writeable:
+            raise ValueError("assignment destination is read-only")
+        value = _fitting_in(jnp.asarray(value), self.dtype)
         while value.ndim > self.ndim and value.shape[0] == 1:
             value = value[0]  # NumPy leaves out leading axes of one
         value = jnp.broadcast_to(value, self.shape).astype(self.dtype)
@@ -113,17 +128,17 @@ class StagedArray(staging_values.MutableArray):
             if isinstance(value, ragged.Ragged):
                 return RaggedView(self, index)
             view = View(lambda x: ragged.read(x, index), lambda x, y: ragged.set_item(x, index, y))
-            return StagedArray(self, view, value.shape, self.dtype)
+            return StagedArray(self, view, layouts_of(value), self.dtype)
         if not _is_basic(index):
             return session.this_session().call(operator.getitem, (self.value, index), {})
         composed = self._composed(index)
         if composed is not None:
             return self.owner.item(composed)
         whole = index if isinstance(index, tuple) else (index,)
-        shape = np.empty(self.shape, bool)[_of_shape(whole)].shape
-        if not shape:
+        places = _of_shape(whole)
+        if not isinstance(self.layouts[0][places], np.ndarray):
             return self.value[whole]
-        return StagedArray(self, _indexed(whole, self.ndim), shape, self.dtype)
+        return self.viewed(_indexed(whole, self.ndim), operator.itemgetter(places))
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
@@ -151,7 +166,8 @@ class StagedArray(staging_values.MutableArray):
         if _is_mask(index, self.shape):
             self.assign(jnp.where(_spread(index, self.ndim), jnp.asarray(value), self.value))
             return
-        self.assign(self.value.at[index].set(jnp.asarray(value).astype(self.dtype)))
+        value = _fitting_in(jnp.asarray(value), self.dtype)
+        self.assign(self.value.at[index].set(value.astype(self.dtype)))
 
     def _composed(self, index: Any) -> tuple[Any, ...] | None:
         """Return the index into the owner of an item of a view; None where it is not simply one."""
@@ -170,6 +186,18 @@ class StagedArray(staging_values.MutableArray):
             self.assign(ragged.set_at(self.value, index, value, "add"))
             return
         self.assign(self.value.at[index].add(jnp.asarray(value).astype(self.dtype)))
+
+
+class Flat(StagedArray):
+    """The elements of an array one after the other, as ``array.flat``: its items are copies."""
+
+    def item(self, index: Any) -> Any:
+        """Return a copy of an item."""
+        return session.this_session().call(operator.getitem, (self.value, index), {})
+
+    def exchange(self, index: Any, value: Any) -> None:
+        """Assign to an item."""
+        self.assign(self.value.at[index].set(_fitting_in(jnp.asarray(value), self.dtype)))
 
 
 @attrs.frozen(eq=False)
@@ -239,6 +267,35 @@ class Selected(staging_values.MutableArray):
         return jnp.where(_spread(self.mask, self.whole.ndim), self.whole, neutral)
 
 
+def layouts_of(value: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return arrays that lie in memory as a new array of NumPy with a value may."""
+    if isinstance(value, np.ndarray):
+        return (np.empty_like(value),)
+    axes, shape = range(value.ndim), value.shape
+    in_order = session.this_session().aliases.is_in_order(value)
+    orders = [tuple(axes)] if in_order else itertools.permutations(axes)
+    return tuple(
+        [
+            np.empty([shape[i] for i in order], value.dtype).transpose([*map(order.index, axes)])
+            for order in orders
+        ]
+    )
+
+
+def _fitting_in(value: Array, dtype: Any) -> Array:
+    """Return a value that is written to an array.
+
+    Raises:
+        SourceError: NumPy refuses, or leaves out the imaginary part.
+    """
+    if value.dtype.kind == "c" != dtype.kind:
+        raise find.refusal(
+            f"{value.dtype} is written to an array of {dtype}, which leaves out the imaginary "
+            "part. Write what is meant: x.real, or an array of complex numbers."
+        )
+    return value
+
+
 def _is_basic(index: Any) -> bool:
     if isinstance(index, tuple):
         return all(map(_is_basic, index))
@@ -273,28 +330,6 @@ def _spread(mask: Any, ndim: int) -> Any:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
-def _transposed(array: StagedArray, axes: Any = None) -> StagedArray:
-    """Return a view with other order of the axes, all of them reversed if there is none."""
-    order = range(array.ndim)[::-1] if axes is None else [axis % array.ndim for axis in axes]
-    back = [*map(order.index, range(array.ndim))]
-    view = View(lambda x: jnp.transpose(x, order), lambda x, y: jnp.transpose(y, back))
-    shape = np.empty(array.shape, bool).transpose(order).shape
-    return StagedArray(array, view, shape, array.dtype)
-
-
-def _exchanged_axes(array: StagedArray, axis1: int, axis2: int) -> StagedArray:
-    """As ``np.swapaxes``."""
-    order = [*range(array.ndim)]
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return _transposed(array, order)
-
-
-def _moved_axes(array: StagedArray, source: Any, destination: Any) -> StagedArray:
-    """As ``np.moveaxis``."""
-    shape = np.moveaxis(np.empty(range(1, array.ndim + 1), bool), source, destination).shape
-    return _transposed(array, [n - 1 for n in shape])
-
-
 _REAL: Final = View(lambda x: x.real, lambda x, y: lax.complex(y, x.imag))
 _IMAGINARY: Final = View(lambda x: x.imag, lambda x, y: lax.complex(x.real, y))
 
@@ -304,35 +339,79 @@ def _part(array: StagedArray, name: str) -> Any:
     if array.dtype.kind != "c":
         return array if name == "real" else getattr(array.value, name)
     view = _REAL if name == "real" else _IMAGINARY
-    return StagedArray(array, view, array.shape, view.read(array.value).dtype)
+    layouts = tuple([getattr(layout, name) for layout in array.layouts])
+    return StagedArray(array, view, layouts, layouts[0].dtype)
 
 
-def _reshaped(array: StagedArray, shape: Any) -> StagedArray:
-    """As ``np.reshape``."""
-    view = View(lambda x: x.reshape(shape), lambda x, y: y.reshape(x.shape))
-    shape = np.empty(array.shape, bool).reshape(shape).shape
-    return StagedArray(array, view, shape, array.dtype)
+def _views(
+    array: StagedArray, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return what NumPy makes of an array: the array itself, views of it, or copies.
+
+    Raises:
+        SourceError: it is not known how the array lies in memory, and that decides.
+    """
+    options = (*args, *kwargs.values())
+    if "A" in options or "K" in options or (options and function is np.ndarray.view):
+        raise staging_values.not_staged(
+            "an option about the memory of an array that changes is not taken."
+        )
+    places = np.arange(array.size).reshape(array.shape)
+    *made, indices = [function(x, *args, **kwargs) for x in (*array.layouts, places)]
+    if isinstance(indices, np.generic):
+        return array.value
+    if isinstance(indices, np.ndarray):
+        is_converted = indices.dtype != places.dtype  # which leaves all elements in their places
+        return _view_or_copy(array, tuple(made), places if is_converted else indices)
+    parts = zip(zip(*made, strict=True), indices, strict=True)
+    return type(indices)([_view_or_copy(array, *part) for part in parts])
 
 
-def _one_or_all(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else values or None
+def _view_or_copy(
+    array: StagedArray, layouts: tuple[np.ndarray[Any, Any], ...], indices: np.ndarray[Any, Any]
+) -> StagedArray:
+    """Return a view of an array, or a copy, of the elements at some indices."""
+    pairs = [*zip(layouts, array.layouts, strict=True)]
+    if all(made is layout for made, layout in pairs):
+        return array
+    shared = {np.may_share_memory(made, layout) for made, layout in pairs}
+    dtype = layouts[0].dtype
+    if len(shared) > 1 or (any(shared) and dtype != array.dtype):
+        raise staging_values.not_staged(
+            "whether this is a view of an array that changes, or a copy, depends on how the array "
+            "lies in memory, which is not known when the program is staged. Write x.copy() first."
+        )
+    view = _of_places(array, indices)
+    if array.size and not all(shared):
+        return StagedArray.copy_of(view.read(array.value).astype(dtype), layouts)
+    return StagedArray(array, view, layouts, array.dtype)
 
 
-#: Methods that give views of all of an array.
-_VIEWS: Final[dict[str, Callable[..., StagedArray]]] = {
-    "reshape": lambda array, *shape: _reshaped(array, _one_or_all(shape)),
-    "ravel": lambda array: _reshaped(array, -1),
-    "swapaxes": _exchanged_axes,
-    "transpose": lambda array, *axes: _transposed(array, _one_or_all(axes)),
-}
-#: NumPy's functions that do.
-_VIEWING: Final[dict[Any, Callable[..., StagedArray]]] = {
-    np.reshape: _reshaped,
-    np.ravel: _VIEWS["ravel"],
-    np.transpose: _transposed,
-    np.swapaxes: _exchanged_axes,
-    np.moveaxis: _moved_axes,
-}
+def _with_axes(axes: tuple[int, ...]) -> View:
+    back = [*map(axes.index, range(len(axes)))]
+    return View(lambda x: jnp.transpose(x, axes), lambda _, y: jnp.transpose(y, back))
+
+
+def _of_places(array: StagedArray, indices: np.ndarray[Any, Any]) -> View:
+    """Return the view of an array that has its elements at some indices."""
+    shape, whole = indices.shape, np.arange(array.size)
+    if indices.size == array.size:
+        if np.array_equal(indices.ravel(), whole):
+            return View(lambda x: x.reshape(shape), lambda x, y: y.reshape(x.shape))
+        for axes in itertools.permutations(range(array.ndim)):
+            if np.array_equal(whole.reshape(array.shape).transpose(axes), indices):
+                return _with_axes(axes)
+
+    def write(x: Array, y: Any) -> Array:
+        if len(np.unique(indices)) < indices.size:
+            raise staging_values.not_staged("a view is changed that has an element twice.")
+        changed: Array = x.reshape(-1).at[indices].set(y).reshape(x.shape)
+        return changed
+
+    return View(lambda x: x.reshape(-1)[indices], write)
+
+
+_AUGMENTING: Final = (runtime.updated, runtime.augmented)
 #: Functions that pass arrays on, or ask which these are.
 _PASSING: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
@@ -346,10 +425,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call that concerns arrays which are changed in place; else give ``NOT_TAKEN``."""
     if fun is runtime.exchange or fun is runtime.accumulate_at:
         return _write(fun, *args)
-    if fun in (runtime.updated, runtime.augmented) and isinstance(args[1], _VIEWED):
-        operation, changed, by = args
-        changed.assign(session.this_session().call(operation, (changed.value, at_now(by)), {}))
-        return changed
+    if fun in _AUGMENTING and isinstance(args[1], (*_VIEWED, np.ndarray)):
+        return _augmented(*args)
     if fun is runtime.augmented and np.ndim(args[1]):
         raise runtime.InPlaceError
     if fun is runtime.fitting:
@@ -366,42 +443,54 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _is_traced_mask(index) and _is_mask(index, container.shape):
             return Selected(index, at_now(container))
         return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
-    if fun in _GOING_THROUGH and any(isinstance(x, StagedArray) for x in args):
+    goes_through = runtime.is_in(fun, certainty.ITERATING) and not (fun in (min, max) and args[1:])
+    if goes_through and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
         return session.this_session().call(fun, tuple(parts), kwargs)
     if not args or not isinstance(args[0], StagedArray):
         return NOT_TAKEN
     array, *rest = args
     if fun is getattr:
-        name = rest[0]
-        if name in ("shape", "ndim", "size", "dtype"):
-            return getattr(array, name)
-        if name == "T":
-            return _transposed(array)
-        if name in ("real", "imag"):
-            return _part(array, name)
-        return ViewMaker(array, name) if name in _VIEWS else NOT_TAKEN
-    in_order = not any(isinstance(x, str) for x in rest) and not {*kwargs} & {"order", "copy"}
-    if runtime.is_in(fun, _VIEWING) and in_order:
-        return _VIEWING[fun](array, *rest, **kwargs)
-    if fun is runtime.items_of or fun is runtime.unpacked:
+        return _attribute_of(array, rest[0])
+    if fun in (runtime.items_of, runtime.unpacked, runtime.unpacked_star):
         rows = _rows(array)
-        is_views = isinstance(rows, tuple)
+        is_views = isinstance(rows, tuple) and fun is not runtime.unpacked_star
         return rows if is_views else session.this_session().call(fun, (rows, *rest), kwargs)
-    if fun is len:
-        return len(array)
-    if getattr(fun, "__name__", "") in session.VIEWS:
-        value = session.this_session().call(fun, (array.value, *rest), kwargs)
-        return _copy_of_view(value, fun.__name__)
+    if fun in (len, isinstance, type, hasattr):
+        return fun(array.layouts[0], *rest)
+    if fun in (np.real, np.imag):
+        return _part(array, fun.__name__)
+    if runtime.is_in(fun, certainty.VIEWING):
+        return _views(array, fun, tuple(rest), kwargs)
     return NOT_TAKEN
 
 
-def _copy_of_view(value: Any, maker: str) -> Any:
-    if isinstance(value, (tuple, list)):
-        return type(value)([_copy_of_view(part, maker) for part in value])
-    if not isinstance(value, Array) or not value.ndim:
-        return value
-    return StagedArray(session.Buffer(value), None, value.shape, value.dtype, maker)
+def _augmented(operation: Any, array: Any, operand: Any) -> Any:
+    """Return ``array += operand`` and the like.
+
+    Raises:
+        InPlaceError: it is an array of NumPy, which is not to change when the program is staged.
+    """
+    if isinstance(array, np.ndarray):
+        raise runtime.InPlaceError
+    if isinstance(array, Flat):
+        raise TypeError(f"{operation.__name__} in place of array.flat, which NumPy refuses")
+    result = session.this_session().call(operation, (array.value, at_now(operand)), {})
+    array.assign(operators.fitting(result, array) if isinstance(array, StagedArray) else result)
+    return array
+
+
+def _attribute_of(array: StagedArray, name: str) -> Any:
+    if name in facts.PLAIN_ATTRIBUTES and hasattr(array, name):
+        return getattr(array, name)
+    if name in ("real", "imag"):
+        return _part(array, name)
+    if name == "flat":
+        layouts = (np.empty(array.size, array.dtype),)
+        return Flat(array, _of_places(array, np.arange(array.size)), layouts, array.dtype)
+    if name in facts.VIEW_ATTRIBUTES:
+        return _views(array, operator.attrgetter(name), (), {})
+    return Method(array, name) if callable(getattr(np.ndarray, name, None)) else NOT_TAKEN
 
 
 def _rows(array: StagedArray) -> Any:
@@ -420,22 +509,20 @@ def _fitting(result: Any, array: Any) -> Any:
     return result
 
 
+def roots_in(value: Any) -> session.Roots:
+    """Return the arrays whose data a value shares."""
+    roots = session.this_session().aliases.roots
+    return session.Roots().union(*map(roots, staging_values.arrays_in(value)))
+
+
 def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:
     """Write down how a mask is computed, so that another one of the same is known to be equal."""
-    if not (_is_traced_mask(result) and result.shape and runtime.is_in(function, _COMPARISONS)):
+    is_computed = isinstance(function, np.ufunc) or runtime.is_in(function, syntax.OPERATORS)
+    if not (_is_traced_mask(result) and result.shape and is_computed):
         return
     operands = tuple(map(at_now, args))
     if all(isinstance(x, (Array, bool, int, float, np.generic)) for x in operands):
         session.this_session().masks[id(result)] = result, function, operands
-
-
-#: What gives masks.
-_COMPARISONS: Final = frozenset(
-    (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
-     operator.and_, operator.or_, operator.xor, operator.invert,
-     np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal,
-     np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.isnan, np.isfinite, np.isinf)
-)  # fmt: skip
 
 
 def _is_same_mask(x: Any, y: Any) -> bool:
@@ -478,6 +565,10 @@ def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     )
 
 
+def _reduced(reduction: Callable[[Array], Array], neutral: float, x: Selected) -> Array:
+    return reduction(x.filled(neutral))
+
+
 def _mean_of_selected(x: Selected) -> Array:
     return jnp.sum(x.filled(0)) / x.count
 
@@ -489,12 +580,11 @@ def _variance_of_selected(x: Selected) -> Array:
 
 #: What is known of elements without their number.
 _OF_SELECTED: Final[dict[Any, Callable[[Selected], Any]]] = {
-    np.sum: lambda x: jnp.sum(x.filled(0)),
-    np.prod: lambda x: jnp.prod(x.filled(1)),
-    np.max: lambda x: jnp.max(x.filled(-np.inf)),
-    np.min: lambda x: jnp.min(x.filled(np.inf)),
-    np.any: lambda x: jnp.any(x.filled(0)),
-    np.all: lambda x: jnp.all(x.filled(1)),
+    **{
+        fun: functools.partial(_reduced, equivalents.counterpart(fun), neutral)
+        for fun, neutral in ragged.NEUTRAL.items()
+        if fun not in ragged.PLACES
+    },
     np.mean: _mean_of_selected,
     np.var: _variance_of_selected,
     np.std: lambda x: jnp.sqrt(_variance_of_selected(x)),
@@ -515,26 +605,53 @@ def _attribute_of_selected(x: Selected, name: str) -> Any:
     raise find.refusal(f".{name} is not taken of the elements that a traced mask chooses.")
 
 
-#: What goes through arrays, whose rows are views then.
-_GOING_THROUGH: Final = frozenset((zip, enumerate, reversed))
-
-
 _VIEWED: Final = (StagedArray, RaggedView)
 _PARTIAL: Final = (ragged.Ragged, RaggedView)
 
 
 @attrs.frozen(eq=False)
-class ViewMaker:
-    """A method of an array that gives a view of it."""
+class Method:
+    """A method of an array that is changed in place."""
 
     array: StagedArray
     name: str
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or any(isinstance(x, str) for x in args):
-            value = getattr(self.array.value, self.name)(*args, **kwargs)
-            return _copy_of_view(value, self.name)
-        return _VIEWS[self.name](self.array, *args)
+        if self.name in certainty.STAGING.methods:
+            return _views(self.array, getattr(np.ndarray, self.name), args, kwargs)
+        if not facts.is_fresh(self.name, len(args), (*kwargs,)):
+            raise _unknown(f".{self.name}")
+        method = getattr(self.array.value, self.name)
+        return session.this_session().call(method, at_now(args), at_now(kwargs))
+
+
+def _unknown(name: str) -> staging_values.NotStagedError:
+    return staging_values.not_staged(
+        f"{name}() of an array that changes is not taken in a program that is staged: it is not "
+        "known what it gives shares memory with. Call it with a copy, x.copy()."
+    )
+
+
+def read_by(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the arguments of a function that only computes of arrays, with their contents.
+
+    Raises:
+        NotStagedError: the function is another, and an array is among them.
+    """
+    module = getattr(fun, "__module__", None) or ""
+    is_method = isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, np.ndarray)
+    if is_method and fun.__name__ in syntax.WRITING:
+        raise _unknown(f".{fun.__name__}")
+    if runtime.is_in(fun, effects.CHANGING) and isinstance(args[0], np.ndarray):
+        raise _unknown(fun.__name__)
+    if (
+        (holds(args) or holds(kwargs))
+        and not runtime.is_in(fun, certainty.COMPUTING)
+        and not facts.is_fresh(fun, len(args), (*kwargs,))
+        and not module.startswith(("tinyjax.", "math", "cmath"))
+    ):
+        raise _unknown(getattr(fun, "__name__", type(fun).__name__))
+    return at_now(args), at_now(kwargs)
 
 
 def passes(fun: Any, args: tuple[Any, ...]) -> bool:
@@ -545,7 +662,7 @@ def passes(fun: Any, args: tuple[Any, ...]) -> bool:
         return not any(isinstance(x, (*_VIEWED, ragged.Ragged, Array)) for x in args)
     if fun is getattr or fun is len:
         return not isinstance(args[0], (*_VIEWED, ragged.Ragged))
-    return runtime.is_in(fun, _PASSING) or isinstance(fun, ViewMaker)
+    return runtime.is_in(fun, _PASSING) or isinstance(fun, Method)
 
 
 def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
@@ -559,9 +676,6 @@ def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
         return
     here = session.this_session()
     conditions = here.conditions
-    if isinstance(array, np.ndarray) and not conditions and not staging_values.holds_tracer(value):
-        fun(array, index, value)
-        return
     is_of_program = isinstance(array, Array) or not (here.is_cautious and conditions)
     if is_of_program and isinstance(array, (Array, np.ndarray)):
         raise runtime.InPlaceError
@@ -596,24 +710,44 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether a call involves arrays that are changed in place."""
     if fun in _WRITING or holds(args) or holds(kwargs):
         return True
+    if fun in _AUGMENTING:
+        return isinstance(args[1], np.ndarray)
     if fun is not operator.getitem or not isinstance(args[0], Array):
         return False
     return _is_traced_mask(args[1]) or ragged.is_traced(args[1])
+
+
+def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether what a function gives is new, of an advanced index or of no array."""
+    if fun is operator.getitem:
+        return isinstance(args[0], (Array, StagedArray)) and session.is_advanced(args[1])
+    if not runtime.is_in(fun, certainty.VIEWING) or not isinstance(args[0], _VALUES):
+        return False
+    shared = [isinstance(x, np.ndarray) or holds(x) for x in session.arrays_in(args)]
+    return not any(shared) and not roots_in(args)
+
+
+#: What ``np.asarray`` makes a new array of, unless arrays are among these.
+_VALUES: Final = (list, tuple, bool, int, float, complex, np.generic, Array)
 
 
 def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
     if isinstance(value, ragged.Ragged):
         return RaggedView(StagedArray.copy_of(value.whole), value.index)
-    is_array = isinstance(value, (Array, np.ndarray)) and value.ndim
-    return StagedArray.copy_of(value) if is_array else value
+    is_array = isinstance(value, np.ndarray) or (
+        isinstance(value, Array)
+        and (value.ndim > 0 or id(value) in session.this_session().aliases.points)
+    )
+    return StagedArray.copy_of(value, layouts_of(value)) if is_array else value
 
 
 def are_whole(x: Any, y: Any) -> bool:
     """Return whether two values are arrays of one type, and no views."""
     if not isinstance(x, StagedArray) or not isinstance(y, StagedArray):
         return False
-    return x.view is None and y.view is None and (x.shape, x.dtype) == (y.shape, y.dtype)
+    kinds = [[(z.shape, z.strides, z.dtype) for z in array.layouts] for array in (x, y)]
+    return x.view is None and y.view is None and kinds[0] == kinds[1]
 
 
 def holds(value: Any) -> bool:

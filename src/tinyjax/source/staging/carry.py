@@ -133,7 +133,8 @@ class Carry:
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """Return the values for the first block, with other arrays and perhaps a count."""
         aliases = self.run.session.aliases
-        for array, part in zip(arrays, self.arrays(), strict=False):
+        varying = [part for place, part in self.parts().items() if self.varies(place)]
+        for array, part in zip(arrays, varying, strict=False):
             aliases.follow(array, aliases.roots(part))
         count_of_parts = len(arrays) - len(self.buffers)
         for buffer, content in zip(self.buffers, arrays[count_of_parts:], strict=True):

@@ -21,8 +21,10 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.errors import SourceError
+from tinyjax.source import facts
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging.session import is_read
+from tinyjax.source.staging.values import MutableArray
 
 #: Modules whose functions only compute.
 PURE_MODULES: Final = frozenset(
@@ -31,14 +33,18 @@ PURE_MODULES: Final = frozenset(
      "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "tinyjax", "types",
      "typing")
 )  # fmt: skip
-#: Functions of these that do more, by module and name.
-_IMPURE: Final = frozenset(
-    (builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr,
-     builtins.delattr, builtins.next, builtins.print, builtins.breakpoint, builtins.__import__,
-     *[getattr(operator, f"i{fun.__name__.strip('_')}") for fun in syntax.BINARY.values()],
+#: Functions that change what they are given first.
+CHANGING: Final = frozenset(
+    (*[getattr(operator, f"i{fun.__name__.strip('_')}") for fun in syntax.BINARY.values()],
      operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put, np.place, np.putmask,
-     np.fill_diagonal, np.put_along_axis, np.save, np.savez, np.savetxt, np.seterr)
+     np.fill_diagonal, np.put_along_axis)
 )  # fmt: skip
+#: Functions of these modules that do more.
+_IMPURE: Final = CHANGING | {
+    *(builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr),
+    *(builtins.delattr, builtins.next, builtins.print, builtins.breakpoint, builtins.__import__),
+    *(np.save, np.savez, np.savetxt, np.seterr),
+}
 _TYPES: Final = (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
 _NAMES: Final = frozenset([name for kind in _TYPES for name in dir(kind)])
 _READING: Final = (_NAMES | {"at", "set"}) - (syntax.WRITING - {"at"})
@@ -90,7 +96,7 @@ def effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
     if not is_read(fun):
         return effect_of(fun)
     arguments = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
-    own = [name for name, x in arguments.items() if isinstance(x, _FIXED)]
+    own = [name for name, x in arguments.items() if isinstance(x, (*_FIXED, MutableArray))]
     return _effect_of_function(fun, frozenset(), own, arguments)
 
 
@@ -271,9 +277,12 @@ class Body:
                 return self.is_made(node.body) and self.is_made(node.orelse)
             case ast.Name(id=name):
                 return name in self.own
-            case ast.Call(func=func):
+            case ast.Call(func=func, args=args, keywords=keywords):
                 function = self.value_of(func)
-                if isinstance(function, (type, np.ufunc)) or runtime.is_in(function, _MAKING):
+                names = [keyword.arg or "out" for keyword in keywords]
+                if isinstance(function, type) or runtime.is_in(function, _MAKING):
+                    return True
+                if callable(function) and facts.is_fresh(function, len(args), names):
                     return True
                 return getattr(function, "__module__", None) in ("math", "cmath")
             case _:
@@ -344,11 +353,7 @@ _FRESH: Final = (
 )  # fmt: skip
 #: ``x.at[i].add(v)`` changes nothing.
 _UPDATES: Final = frozenset(("add", "subtract"))
-_MAKING: Final[frozenset[Any]] = frozenset(
-    (sorted, np.array, np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like,
-     np.empty_like, np.full_like, np.arange, np.linspace, np.eye, np.copy, np.where, abs, min, max,
-     sum, len, round, divmod)
-)  # fmt: skip
+_MAKING: Final[frozenset[Any]] = frozenset((sorted, abs, min, max, sum, len, round, divmod))
 #: Values that are not changed in place.
 _FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.generic, Array)
 

@@ -287,9 +287,7 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
 
 def _roots(aliases: session.Aliases, part: Any) -> session.Roots:
     """Return the arrays whose data a part shares."""
-    if isinstance(part, Slot):
-        return part.roots
-    return aliases.roots(part) if isinstance(part, Array) else session.Roots()
+    return part.roots if isinstance(part, Slot) else aliases.roots(part)
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:

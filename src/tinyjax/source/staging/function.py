@@ -23,7 +23,7 @@ from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
-from tinyjax.source.adjoint.certainty import STAGING, Certainty, gives_new
+from tinyjax.source.adjoint.certainty import STAGING, Certainty
 from tinyjax.source.adjoint.kinds import ARRAY, Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
@@ -189,12 +189,10 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if result is not staging_values.NOT_KNOWN:
             return result
     if runtime.is_in(fun, syntax.IN_PLACE) and np.ndim(args[0]):
-        raise staging_values.NotStagedError(
-            find.refusal(
-                f"operator.{fun.__name__} by another name is not taken in a program that is "
-                "staged, which is not to know whether it changes an array. Write x += y and the "
-                "like."
-            )
+        raise staging_values.not_staged(
+            f"operator.{fun.__name__} by another name is not taken in a program that is "
+            "staged, which is not to know whether it changes an array. Write x += y and the "
+            "like."
         )
     match fun:
         case functools.partial():
@@ -216,8 +214,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and _is_of_numpy_only(*args[:2]):
-            raise staging_values.NotStagedError(
-                find.refusal(f".{args[1]} of an array is not staged: jnp's arrays have none.")
+            raise staging_values.not_staged(
+                f".{args[1]} of an array is not staged: jnp's arrays have none."
             )
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
@@ -333,14 +331,11 @@ def _is_conditional() -> bool:
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if not arrays.passes(fun, args) and not _is_users(fun):
-        if arrays.holds((args, kwargs)) and not gives_new(fun, len(args), (*kwargs,)):
-            raise staging_values.NotStagedError(
-                find.refusal(
-                    f"{getattr(fun, '__qualname__', fun)} is given an array that changes, and may "
-                    "hand it on."
-                )
+        args, kwargs = arrays.read_by(fun, args, kwargs)
+        if "out" in kwargs:
+            raise staging_values.not_staged(
+                "out= by another name is not taken in a program that is staged."
             )
-        args, kwargs = arrays.at_now(args), arrays.at_now(kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
     if is_read(method):
         return call(method, (fun, *args), kwargs)
@@ -348,8 +343,8 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return fun(*staging_values.as_texts(args), **kwargs)
     is_followed = runtime.is_in(fun, syntax.OPERATORS) or not runtime.is_in(fun, methods.UNFOLLOWED)
     if not is_followed and any(map(staging_values.is_object, args)):
-        raise staging_values.NotStagedError(
-            find.refusal(f"{fun.__name__} is a method of an object's here, which is not staged.")
+        raise staging_values.not_staged(
+            f"{fun.__name__} is a method of an object's here, which is not staged."
         )
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
@@ -359,10 +354,8 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if _is_conditional():
         effects.check_effects(fun, args, kwargs)
     if _is_of_package(fun) and staging_values.holds_tracer((args, kwargs)):
-        raise staging_values.NotStagedError(
-            find.refusal(
-                f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
-            )
+        raise staging_values.not_staged(
+            f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
 
@@ -431,6 +424,8 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         if session.entered:
             return _enter(session, program, graph, values)
         values = tuple(map(operators.widened, values))
+        parts = staging_values.take_apart(values[1:])[0]
+        session.aliases.ordered.update({id(x): x for x in parts if isinstance(x, Array)})
         rewind = session.mark()
         for session.is_cautious in (False, True):
             try:
@@ -440,11 +435,9 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             except staging_values.NotStagedError:
                 rewind()
                 raise
-        raise staging_values.NotStagedError(
-            find.refusal(
-                "an array is changed in place that the program has not made: one that it closes "
-                "over, or one of a module. Give it as an argument, or copy it first."
-            )
+        raise staging_values.not_staged(
+            "an array is changed in place that the program has not made: one that it closes "
+            "over, or one of a module. Give it as an argument, or copy it first."
         )
 
 
@@ -471,7 +464,8 @@ def _enter(
         ):
             outcome = _run_shared(session, program, graph, values)
         else:
-            outcome = Run(session, program, graph, aliases.made).execute(0, values)
+            made = {v: v in aliases.made for v in aliases.written_variables}
+            outcome = Run(session, program, graph, made).execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)

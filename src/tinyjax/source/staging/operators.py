@@ -16,7 +16,7 @@ from tinyjax import dtypes, errors, tree
 from tinyjax.core.tracing import Tracer, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import find, runtime
 from tinyjax.source.staging import values as staging_values
 from tinyjax.source.staging.session import current_session, raised_by, this_session
 
@@ -143,9 +143,17 @@ def _measured(options: Any, value: Any) -> Any:
 
 
 def _chosen(better: Array, value: Any, best: Any) -> Any:
-    """Return one of two values, whose parts are selected where they are tuples."""
+    """Return one of two values, whose parts are selected where they are tuples.
+
+    Raises:
+        NotStagedError: they are arrays with axes, of which Python gives one.
+    """
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
+    if np.ndim(value) or np.ndim(best):
+        raise staging_values.not_staged(
+            "which of several arrays is taken depends on traced values. Write np.where(c, x, y)."
+        )
     return jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
 
 
@@ -200,7 +208,7 @@ def class_of(*args: Any) -> Any:
     (value,) = args
     if isinstance(value, staging_values.TracedText):
         return str
-    if is_scalar(value):
+    if is_scalar(value) and not _may_be_point(value):
         return number_class(value)
     if isinstance(value, Tracer):
         raise _unknown(value, "the class")
@@ -218,6 +226,8 @@ def is_instance(value: Any, classes: Any) -> bool:
     if not isinstance(value, Tracer) and not is_scalar(value):
         return isinstance(value, classes)
     several, scalar = _flat(classes), is_scalar(value)
+    if _may_be_point(value):
+        raise _unknown(value, "the class")
     kind = number_class(value) if scalar else Array
     if any(issubclass(kind, one) for one in several):
         return True
@@ -229,6 +239,12 @@ def is_instance(value: Any, classes: Any) -> bool:
     if unknown:
         raise _unknown(value, f"whether it is a {unknown[0].__name__}")
     return False
+
+
+def _may_be_point(value: Any) -> bool:
+    """Return whether a value may be an array of NumPy without axes, and no number."""
+    session = current_session.get()
+    return session is not None and is_scalar(value) and bool(session.aliases.roots(value))
 
 
 def _flat(classes: Any) -> list[type]:
@@ -268,6 +284,8 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
                     "of a number that is static, or with functions of tinyjax.numpy."
                 )
             return functools.partial(METHODS[name], value)
+    if not default and not hasattr(value, name) and hasattr(np.ndarray, name):
+        raise staging_values.not_staged(f".{name} of an array is not taken in a staged program.")
     return getattr(value, name, *default)
 
 
@@ -502,17 +520,35 @@ def check(failed: Any, error: Exception) -> None:
 def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like."""
     session = this_session()
-    if isinstance(value, np.ndarray) and not session.is_cautious:
-        raise runtime.InPlaceError
     runtime.check_in_place(operation, value)
-    if isinstance(value, Array) and value.shape:
-        try:
-            session.aliases.check(value, session.frames)
-        except errors.SourceError:
-            if session.is_cautious:
-                raise
-            raise runtime.InPlaceError from None
-    return session.call(operation, (value, operand), {})
+    result = session.call(operation, (value, operand), {})
+    if not isinstance(value, Array) or not session.aliases.roots(value):
+        return result
+    try:
+        session.aliases.check(value, session.frames)
+    except errors.SourceError:
+        if session.is_cautious:
+            raise
+        raise runtime.InPlaceError from None
+    result = fitting(result, value)
+    session.aliases.replace(value, result)
+    return result
+
+
+def fitting(result: Any, array: Any) -> Any:
+    """Return the result of an augmented assignment, of the dtype of the array that it changes.
+
+    Raises:
+        SourceError: NumPy refuses to write it there.
+    """
+    result = jnp.asarray(result)
+    runtime.fitting(np.empty(0, result.dtype), np.empty(0, array.dtype))
+    if result.shape != array.shape:
+        raise find.refusal(
+            f"an augmented assignment writes an array of shape {result.shape} to one of shape "
+            f"{array.shape}, which NumPy does not do."
+        )
+    return result.astype(array.dtype)
 
 
 def total(values: Any, start: Any = 0) -> Any:

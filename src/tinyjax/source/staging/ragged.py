@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import attrs
@@ -18,6 +18,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
+from tinyjax.source.adjoint import equivalents
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import session, values as staging_values
@@ -380,19 +381,12 @@ def _scattered(x: Array, places: Places, value: Array) -> Array:
 
 PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
-_NEUTRAL: Final[dict[Any, float]] = {
-    np.sum: 0, np.prod: 1, np.max: -np.inf, np.min: np.inf, np.argmax: -np.inf, np.argmin: np.inf
-}  # fmt: skip
-_METHODS: Final[dict[str, Any]] = {
-    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min,
-    "argmax": np.argmax, "argmin": np.argmin
-}  # fmt: skip
-_REDUCED: Final[dict[Any, Callable[..., Any]]] = {
-    np.sum: jnp.sum, np.prod: jnp.prod, np.max: jnp.max, np.min: jnp.min,
-    np.argmax: jnp.argmax, np.argmin: jnp.argmin
+NEUTRAL: Final[dict[Any, float]] = {
+    np.sum: 0, np.prod: 1, np.any: 0, np.all: 1, np.max: -np.inf, np.min: np.inf,
+    np.argmax: -np.inf, np.argmin: np.inf
 }  # fmt: skip
 #: Those of which the result is a place among the elements, in the order of an array of rows.
-_PLACES: Final = frozenset((np.argmax, np.argmin))
+PLACES: Final = frozenset((np.argmax, np.argmin))
 
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -414,7 +408,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _product(*args)
     if fun is np.outer and len(args) == 2:
         return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
-    if fun in _NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
+    if fun in NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
         return _reduced(fun, first, args[1] if len(args) == 2 else kwargs.get("axis"))
     if is_elementwise(fun) and not kwargs:
         return _elementwise(fun, args)
@@ -455,12 +449,12 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
-    if fun in _PLACES and axis is None and any(mask is not None for mask in x.masks[1:]):
+    if fun in PLACES and axis is None and any(mask is not None for mask in x.masks[1:]):
         raise find.refusal(
             f"{fun.__name__} counts through all elements of a slice whose rows have a traced "
             "length. Take it along an axis."
         )
-    result = _REDUCED[fun](x.filled(_NEUTRAL[fun]), axis)
+    result = equivalents.counterpart(fun)(x.filled(NEUTRAL[fun]), axis)
     if axis is None:
         return result
     axes = [i % x.whole.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
@@ -476,8 +470,8 @@ def _attribute(x: Ragged, name: str) -> Any:
         return x.shape[0] if x.whole.ndim == 1 else jnp.prod(jnp.array(x.shape))
     if name == "copy":
         return lambda: x
-    if name in _METHODS:
-        return lambda axis=None: _reduced(_METHODS[name], x, axis)
+    if runtime.is_in(fun := getattr(np, name, None), NEUTRAL):
+        return lambda axis=None: _reduced(fun, x, axis)
     raise find.refusal(f".{name} is not taken of a slice with traced bounds.")
 
 

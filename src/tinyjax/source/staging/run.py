@@ -8,8 +8,8 @@ loop becomes a ``while_loop`` (``staging.loops``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -37,7 +37,8 @@ class Run:
         graph: its graph.
         env: the values of its variables.
         located: whether the function is the user's, so that errors are at its lines.
-        made: its variables with new arrays, which the program may change in place.
+        made: its variables with arrays that the program may change in place, and whether these are
+            certainly new.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Run:
         session: Session,
         program: ir.IR,
         graph: graph.ControlFlowGraph,
-        made: frozenset[ir.Variable] = frozenset(),
+        made: Mapping[ir.Variable, bool] = MappingProxyType({}),
     ) -> None:
         self.session = session
         self.made = made
@@ -141,7 +142,9 @@ class Run:
             result = self.session.aliases.after(function, args, kwargs, result)
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
-            return self.as_made(result, args) if statement.variable in self.made else result
+            is_made = self.made.get(statement.variable)
+            is_new = is_made or (is_made is False and arrays.is_new(function, args))
+            return self.as_made(result, args) if is_new else result
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise
         except Exception as error:
@@ -234,7 +237,7 @@ class Run:
 
     def truth(self, condition: ir.Atom) -> bool | Array:
         try:
-            return values.truth(self.read(condition))
+            return values.truth(arrays.at_now(self.read(condition)))
         except TinyjaxError as error:
             error.location = self.location(self.graph.line_of(condition))
             raise

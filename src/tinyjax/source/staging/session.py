@@ -9,11 +9,15 @@ accepted only where both have the same effect: where no value that is used later
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
@@ -25,9 +29,9 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source import facts
-from tinyjax.source.ir import find, program as ir, runtime
+from tinyjax.source.ir import find, program as ir, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
-from tinyjax.source.staging.values import is_same, take_apart
+from tinyjax.source.staging.values import MutableArray, is_same, take_apart
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -120,6 +124,7 @@ _COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "p
 _READING: Final = (runtime.captured, runtime.global_value, getattr)
 
 Roots = frozenset[int]
+Order = Literal["C", "F"]
 
 
 @attrs.define(eq=False)
@@ -146,11 +151,15 @@ class Aliases:
     Attributes:
         views: by identity, each array that shares data with others, and those, by identity too.
         external: the arrays that something outside of the program holds.
+        points: the arrays without axes that are certainly arrays, not numbers.
+        ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
         pinned: arrays that must stay alive, so that their identities remain unique.
     """
 
     views: dict[int, tuple[Array, Roots]] = attrs.field(factory=dict)
     external: set[int] = attrs.field(factory=set)
+    points: set[int] = attrs.field(factory=set)
+    ordered: dict[int, Array] = attrs.field(factory=dict)
     pinned: list[Any] = attrs.field(factory=list)
 
     def outer_roots(self, value: Array) -> Roots:
@@ -158,20 +167,37 @@ class Aliases:
         return self.views.get(id(value), (value, Roots()))[1]
 
     def roots(self, value: Any) -> Roots:
-        """Return the arrays whose data an array shares."""
-        return self.outer_roots(value) or Roots((id(value),))
+        """Return the arrays whose data a value shares; a number shares none."""
+        if isinstance(value, np.ndarray):
+            while isinstance(value.base, np.ndarray):
+                value = value.base
+            self.pinned.append(value)
+            return Roots((id(value),))
+        if not isinstance(value, Array):
+            return Roots()
+        return self.outer_roots(value) or Roots((id(value),) if value.shape else ())
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
         """Record that an array may share the data of others."""
-        if array.shape and (shared := frozenset(roots)):
+        if shared := frozenset(roots):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
+
+    def replace(self, value: Array, result: Array) -> None:
+        """Record that an array has become another one, in place."""
+        self.follow(result, (id(result),))
+        if id(value) in self.points:
+            self.points.add(id(result))
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> Any:
         """Record the aliasing of a call's result; a copy is another array even if it is equal."""
         if isinstance(result, Array):
-            return self._record(function, args, kwargs, result) if result.shape else result
+            if not self.is_in_order(result) and self._gives_order(function, args, kwargs):
+                self.ordered[id(result)] = result
+            if result.shape or self._may_give_point(function, args, kwargs, result):
+                return self._record(function, args, kwargs, result)
+            return result
         name = _name_of(function, args)
         if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
             for part in result:
@@ -192,12 +218,95 @@ class Aliases:
         elif function in _READING and not isinstance(owner, Array):
             self.pinned.append(result)
             self.external |= self.roots(result)
-        elif name in _COPIES | VIEWS and (name != "getitem" or not _is_advanced(args[1])):
+        elif name in _COPIES | VIEWS and (name != "getitem" or not is_advanced(args[1])):
             self.follow(result, self._roots_within(owner))
         return result
 
+    def is_in_order(self, value: Any) -> bool:
+        """Return whether the axes of an array certainly lie in memory in their order."""
+        layouts = getattr(value, "layouts", (value,))
+        if isinstance(layouts[0], np.ndarray):
+            return all(map(_is_in_order, layouts))
+        return id(value) in self.ordered or sum(n > 1 for n in value.shape) < 2
+
+    def _gives_order(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Return whether the axes of what NumPy gives here lie in memory in their order."""
+        unknown = [x for x in arrays_in((*args, *kwargs.values())) if not self.is_in_order(x)]
+        is_elementwise = isinstance(function, np.ufunc) or runtime.is_in(
+            function, syntax.ARITHMETIC
+        )
+        if is_elementwise and not unknown and not kwargs:
+            return True
+        if len(unknown) > _UNKNOWN or not (is_elementwise or _is_numpys(function, args)):
+            return False
+        for orders in itertools.product(_ORDERS, repeat=len(unknown)):
+            given = self._asked(function, args, kwargs, iter(orders))
+            if not isinstance(given, np.ndarray) or not _is_in_order(given):
+                return False
+        return True
+
+    def _may_give_point(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Array
+    ) -> bool:
+        """Return whether NumPy may give an array without axes here, and no number."""
+        if runtime.is_in(function, (min, max)):  # one of its arguments
+            self.follow(result, Roots().union(*map(self.roots, arrays_in(args))))
+        if function is operator.getitem:
+            parts = args[1] if isinstance(args[1], tuple) else (args[1],)
+            if not any(x is Ellipsis for x in parts):
+                return False
+        if not _is_numpys(function, args):
+            return False
+        given = self._asked(function, args, kwargs, iter(()))
+        if isinstance(given, np.ndarray):
+            self.points.add(id(result))
+        may_be = given is None or isinstance(given, np.ndarray)
+        if may_be:
+            self.follow(result, (id(result),))
+        return may_be
+
+    def _asked(
+        self,
+        function: Any,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        orders: Iterator[Order],
+    ) -> Any:
+        """Return what NumPy gives for arrays of ones; None if that is not known.
+
+        Args:
+            function: the function.
+            args: its arguments.
+            kwargs: its keyword arguments.
+            orders: the orders in memory of the arrays of which these are not known.
+        """
+        is_item = function is operator.getitem  # whose index is within the axes
+        most = sys.maxsize if is_item else _SAMPLED
+
+        def sampled(value: Any) -> Any:
+            if isinstance(value, (tuple, list)):
+                return type(value)(map(sampled, value))
+            if isinstance(value, MethodType):
+                return getattr(sampled(value.__self__), value.__name__)
+            if not _is_array(value):
+                return value
+            order: Order = "C" if self.is_in_order(value) else next(orders, "C")
+            shape = [min(n, most) for n in value.shape]
+            make: Any = np.zeros if is_item else np.ones
+            ones = make(shape, value.dtype, order)
+            is_number = isinstance(value, Array) and not self.roots(value)
+            return ones[()] if is_number else ones
+
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                keywords = {name: sampled(x) for name, x in kwargs.items()}
+                return sampled(function)(*map(sampled, args), **keywords)
+        except Exception:
+            return None
+
     def _roots_within(self, owner: Any) -> Roots:
-        if isinstance(owner, Array):
+        if isinstance(owner, (Array, np.ndarray)):
             self.pinned.append(owner)
             return self.roots(owner)
         arrays = getattr(owner, "arrays", ())  # of items
@@ -215,8 +324,40 @@ class Aliases:
         for frame in frames:
             for variable in frame.graph.live_after(frame.block, frame.place):
                 parts, _ = take_apart(frame.env.get(variable))
-                if any(isinstance(x, Array) and x.shape and self.roots(x) & roots for x in parts):
+                if any(self.roots(x) & roots for x in parts):
                     raise _shared(variable.name or "a value")
+
+
+#: The most items of each axis of an array that NumPy is asked with, and the most arrays of which
+#: the order in memory is not known.
+_SAMPLED: Final = 3
+_UNKNOWN: Final = 3
+_ORDERS: Final[tuple[Order, ...]] = ("C", "F")
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (Array, MutableArray, np.ndarray))
+
+
+def arrays_in(values: Sequence[Any]) -> list[Any]:
+    """Return the arrays in a sequence, and in the tuples and lists in it."""
+    nested = [arrays_in(x) if isinstance(x, (tuple, list)) else [x] for x in values]
+    return [x for part in nested for x in part if _is_array(x)]
+
+
+def _is_in_order(array: np.ndarray[Any, Any]) -> bool:
+    strides = [abs(s) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    return strides == sorted(strides, reverse=True)
+
+
+def _is_numpys(function: Any, args: Sequence[Any]) -> bool:
+    """Return whether a function, or a method or an attribute of an array, is NumPy's."""
+    if any(callable(x) for x in args):
+        return False
+    if function in (getattr, operator.getitem) or isinstance(function, MethodType):
+        return _is_array(function.__self__ if isinstance(function, MethodType) else args[0])
+    module = getattr(function, "__module__", None) or ""
+    return module.startswith("numpy") and not isinstance(function, type)
 
 
 def _shared(name: str) -> errors.SourceError:
@@ -231,7 +372,7 @@ def _name_of(function: Any, args: Sequence[Any]) -> str:
     return str(args[1] if function is getattr else getattr(function, "__name__", ""))
 
 
-def _is_advanced(index: Any) -> bool:
+def is_advanced(index: Any) -> bool:
     """Return whether indexing copies: by arrays and lists."""
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(part, (list, np.ndarray)) or _has_axes(part) for part in parts)

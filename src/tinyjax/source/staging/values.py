@@ -13,7 +13,7 @@ traced value does it become traced, and is looked up by the number of the iterat
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -225,15 +225,18 @@ class NotStagedError(Exception):
         self.reason = reason
 
 
+def not_staged(message: str) -> NotStagedError:
+    """Return the exception of what is not staged, at the user's line that runs."""
+    return NotStagedError(find.refusal(message))
+
+
 class MutableArray:
     """An array that the program changes in place (``staging.arrays``)."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise NotStagedError(
-            find.refusal(
-                "an array that changes is used by code whose source is not read: by a method that "
-                "Python calls itself, or by a library."
-            )
+        raise not_staged(
+            "an array that changes is used by code whose source is not read: by a method that "
+            "Python calls itself, or by a library."
         )
 
     __getitem__ = __setitem__ = __iter__ = __array__ = __bool__ = __float__ = __abs__ = _refuse
@@ -241,6 +244,8 @@ class MutableArray:
     __lt__ = __le__ = __gt__ = __ge__ = __matmul__ = __rmatmul__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __pow__ = __rpow__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _refuse
+    __imatmul__ = __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _refuse
 
 
 def is_object(value: Any) -> bool:
@@ -249,25 +254,34 @@ def is_object(value: Any) -> bool:
     return not is_ours and formulas.is_foreign(value)
 
 
-def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
+def holds_tracer(value: object, undecided: bool = False) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 
     Args:
         value: anything.
         undecided: whether to count only tracers whose data is not known.
-        seen: the objects that were inspected before, by identity.
     """
-    if isinstance(value, tr.Tracer):
-        return is_undecided(value) if undecided else True
-    if isinstance(value, (Known, MutableArray)):
-        return True
-    if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
-        return False
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return False
-    seen.add(id(value))
-    return any(holds_tracer(part, undecided, seen) for part in _contents(value))
+    return any(
+        is_undecided(x) if undecided and isinstance(x, tr.Tracer) else True
+        for x in _tracers_in(value, set())
+    )
+
+
+def arrays_in(value: object) -> list[Array]:
+    """Return the traced arrays and numbers in a value, as far as it can be inspected."""
+    return [x for x in _tracers_in(value, set()) if isinstance(x, Array)]
+
+
+def _tracers_in(value: object, seen: set[int]) -> Iterator[object]:
+    """Yield the tracers in a value, what is known of each iteration, and arrays that change."""
+    if isinstance(value, (tr.Tracer, Known, MutableArray)):
+        yield value
+        return
+    is_opaque = isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED
+    if not is_opaque and id(value) not in seen:
+        seen.add(id(value))
+        for part in _contents(value):
+            yield from _tracers_in(part, seen)
 
 
 def _contents(value: object) -> list[Any]:
