@@ -486,12 +486,14 @@ def imitate(wrapper: F, fun: Callable[..., object]) -> F:
     own state; those of the function that it stands for are taken.
     """
     stands_in(wrapper)
-    model = fun
+    model: Any = fun
     while hasattr(model, "__wrapped__") and _is_of_package(type(model)):
         model = model.__wrapped__
-    with contextlib.suppress(TypeError):
+    try:
         update_wrapper(wrapper, fun, updated=())
-        wrapper.__dict__.update(getattr(model, "__dict__", {}))
+    except TypeError:
+        model = None
+    wrapper.__dict__.update(getattr(model, "__dict__", {}))
     wrapper.__dict__["__wrapped__"] = fun
     return wrapper
 

@@ -1,14 +1,17 @@
 """Every function and method of NumPy's under ``capture``: its value, class, memory and slope."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 import pytest
 from capturing import rows
 from capturing.comparing import LAYOUTS, compared
 from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
+
+import tinyjax
+from tinyjax import source
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -193,3 +196,61 @@ def test_reasons_are_needed(table: dict[str, str]) -> None:
             continue
         kinds = {compared(call, "C", OUT).kind for call in cases[:200]}
         assert kinds & {"refused", "wrong", "error", "unclear"}, pattern
+
+
+WRITES_BY_NUMPY: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "equal indices": lambda z, x: np.put(z, [0, 4, 4], [x, 2.0 * x, 3.0 * x]),
+    "repeated values": lambda z, x: np.put(z, [0, 1, 2, 3], [x, 2.0 * x]),
+    "clipped": lambda z, x: np.put(z, [0, 99], x, mode="clip"),
+    "outside": lambda z, x: np.put(z, [99], x),
+    "by name": lambda z, x: np.place(arr=z, mask=z < 4.0, vals=[x]),
+    "no values": lambda z, x: np.place(z, z < 4.0, []),
+    "a mask": lambda z, x: np.putmask(z, z < 5.0, [x, x * x]),
+    "a row": lambda z, x: np.copyto(z, x * np.ones(z.shape[1:]), where=z > 2.0),
+    "a cast": lambda z, x: np.copyto(z, np.asarray(x * 1j), where=z > 2.0),
+    "flat": lambda z, x: z.flat.__setitem__(slice(1, 4), [x, 2.0 * x]),
+}
+
+
+@pytest.mark.parametrize("layout", [lambda z: z, np.transpose, lambda z: z[:, ::2]])
+@pytest.mark.parametrize("name", WRITES_BY_NUMPY)
+def test_writes_are_where_numpy_writes(name: str, layout: Callable[[Any], Any]) -> None:
+    """Values go where NumPy puts them, in all layouts, or its error is raised."""
+
+    def program(x: Any) -> Any:
+        base = np.arange(6.0).reshape(2, 3) * 1.0
+        view = layout(base)
+        WRITES_BY_NUMPY[name](view, x)
+        return np.sum(base**2 * np.arange(1.0, 7.0).reshape(2, 3))
+
+    captured = source.capture(program)
+    try:
+        expected = program(1.5)
+    except (IndexError, TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            tinyjax.grad(captured)(1.5)
+        return
+    value, slope = tinyjax.value_and_grad(captured)(1.5)
+    assert value == expected
+    np.testing.assert_allclose(slope, (program(1.5 + 1e-6) - program(1.5 - 1e-6)) / 2e-6, 1e-6)
+
+
+@pytest.mark.parametrize("order", ["K", "A", "C", "F"])
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_astype_gives_the_array_that_numpy_gives(order: Any, is_traced: bool) -> None:
+    """It is the array itself where NumPy's is, and has the strides that it has there."""
+
+    def seen(array: Any) -> Any:
+        parts = [array, array.T, array[:, ::2], array[::-1]]
+        made = [part.astype(float, order, copy=False) for part in parts]
+        pairs = zip(made, parts, strict=True)
+        return [(x is part, x.strides) for x, part in pairs]
+
+    found: list[Any] = []
+
+    def program(x: Any) -> Any:
+        found[:] = seen(np.ones((2, 3)) * (x if is_traced else 1.0))
+        return x
+
+    tinyjax.grad(source.capture(program))(1.0)
+    assert found == seen(np.ones((2, 3)))

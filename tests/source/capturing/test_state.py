@@ -2,9 +2,11 @@
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tinyjax
 from raising import raises
@@ -90,3 +92,69 @@ def test_rules_of_functions_in_c() -> None:
     source.rule(function, lambda x: x**2)
     slope = tinyjax.grad(source.capture(lambda x: function(x) * 3.0))(np.float64(2.0))
     np.testing.assert_allclose(slope, 12.0)
+
+
+def _hash_of_bytes(array: Any) -> int:
+    return hash(array.tobytes())
+
+
+#: Arrays whose hash is that of their bytes, as trimesh has them.
+Tracked: Any = type("Tracked", (np.ndarray,), {"__hash__": _hash_of_bytes})
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        lambda x: hash(x.view(Tracked)),
+        lambda x: {x.view(Tracked): 1},
+        lambda x: x.tobytes(),
+        lambda x: x.view(np.uint8).sum(),
+        lambda x: x.data,
+        lambda x: x.__array_interface__,
+        np.lib.array_utils.byte_bounds,
+        lambda x: x.__dlpack__(),
+    ],
+)
+def test_memory_of_a_traced_array_is_refused(reads: Callable[[Any], Any]) -> None:
+    def program(x: Any) -> Any:
+        reads(2.0 * x)
+        return np.sum(x)
+
+    program(np.ones(3))
+    with raises(CaptureError, match="needs data, but its value is traced"):
+        tinyjax.grad(source.capture(program))(np.ones(3))
+
+
+def test_memory_of_data_may_be_read_but_not_written_then() -> None:
+    seen: list[Any] = []
+
+    def read(x: Any) -> Any:
+        zeros = np.zeros(2)
+        seen[:] = [zeros.tobytes(), hash(zeros.view(Tracked)), hasattr(zeros, "ctypes")]
+        seen.append(hasattr(zeros, "__array_interface__"))
+        zeros[0] = x
+        return zeros[0]
+
+    def shared(x: Any) -> Any:
+        zeros = np.zeros(2)
+        other = np.frombuffer(zeros.data)
+        zeros[0] = x
+        return other[0]
+
+    assert shared(2.0) == 2.0
+    assert tinyjax.grad(source.capture(read))(2.0) == 1.0
+    assert seen == [bytes(16), hash(bytes(16)), True, True]
+    with raises(CaptureError, match="code outside of the captured program may hold"):
+        tinyjax.grad(source.capture(shared))(2.0)
+
+
+class Annotated:
+    def value(self, x: Any) -> Any:
+        self.last: Any = 2.0 * x
+        return self.last * x
+
+
+def test_annotated_assignments_leave_nothing() -> None:
+    model = Annotated()
+    assert tinyjax.grad(source.capture(model.value))(3.0) == 12.0
+    assert vars(model) == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -44,10 +44,10 @@ class CapturedFunction(Generic[P, R]):
         imitate(self, fun)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, structure = tree.flatten_arguments(args, kwargs)
         if runs.current.get() is not None:
-            nested: R = _captured(self.fun, args, kwargs)
+            nested: R = _captured(self.fun, leaves, structure)
             return nested
-        leaves = tree.leaves((args, kwargs))
         if tr.current_trace() is tr.EVAL and not any(isinstance(x, Array) for x in leaves):
             return self.fun(*args, **kwargs)
         if self.check:
@@ -56,7 +56,7 @@ class CapturedFunction(Generic[P, R]):
         token = runs.current.set(run)
         try:
             with config.Mixed():
-                result: R = _captured(self.fun, args, kwargs)
+                result: R = _captured(self.fun, leaves, structure)
         except Exception as error:
             stores.close(run)
             tracebacks.shorten(error, sys._getframe())
@@ -71,9 +71,9 @@ class CapturedFunction(Generic[P, R]):
         return result
 
 
-def _captured(fun: Any, args: Any, kwargs: Any) -> Any:
-    wrapped = tree.map(_as_argument, (args, kwargs))
-    result = calls.call(fun, *wrapped[0], **wrapped[1])
+def _captured(fun: Any, leaves: Sequence[Any], structure: tree.PyTreeDef) -> Any:
+    args, kwargs = tree.unflatten_arguments(structure, [_as_argument(x) for x in leaves])
+    result = calls.call(fun, *args, **kwargs)
     return tree.map(ndarrays.unwrap, result, is_leaf=ndarrays.is_captured)
 
 

@@ -33,14 +33,13 @@ from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
 from tinyjax.source.capturing import memories, ndarrays, rewriting, runs, stores
 from tinyjax.source.capturing.ndarrays import (
+    DATA,
     HANDLERS,
     Captured,
     CapturedArray,
     CapturedFloat,
     follow,
-    in_order_of,
     plain,
-    wrap,
 )
 
 #: The method of objects that can be called.
@@ -73,20 +72,32 @@ counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 _ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
 
 
+#: Classes of options, which are not arrays to be written to.
+_OPTIONS: Final = {*_ATOMS, tuple}
+
+
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
+    return _call(g, args, kwargs)
+
+
+def _call(g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kind = type(g)
     if kind is FunctionType:
         return _call_function(g, args, kwargs)
-    if kind is BuiltinFunctionType and not kwargs and _are_atoms(args):
-        result = g(*args)
-        return follow(result) if type(result) is np.ndarray else result
     if kind is np.ufunc:
         return _call_ufunc(g, args, kwargs)
-    if kind is MethodType:
-        return _call_method_of(g, g.__self__, args, kwargs)
+    if kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args)):
+        result = g(*args)
+        return follow(result) if type(result) is np.ndarray else result
     if kind is _Dispatched:
         return _call_dispatched(g, args, kwargs)
+    if kind is MethodType:
+        return _call_method_of(g, g.__self__, args, kwargs)
+    if kind is BuiltinFunctionType and g in facts.FRESH:
+        result = _on_data(g, args, kwargs)
+        if result is not NotImplemented:
+            return result
     try:
         handler = HANDLERS.get(g)
     except TypeError:  # it cannot be hashed
@@ -98,28 +109,37 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _call_other(g, kind, args, kwargs)
 
 
-def _are_atoms(values: Sequence[Any]) -> bool:
-    for x in values:  # noqa: SIM110 (a generator takes longer)
-        if type(x) not in _ATOMS:
-            return False
-    return True
+def _on_data(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function that gives what nothing shares, if all its arguments are data.
+
+    Returns:
+        The result; NotImplemented where an argument may be traced, or is to be written to.
+    """
+    values = ndarrays.data_of(args)
+    if values is None:
+        return NotImplemented
+    if not kwargs:
+        return follow(g(*values))
+    if "out" in kwargs or (options := ndarrays.data_of(kwargs.values())) is None:
+        return NotImplemented
+    return follow(g(*values, **dict(zip(kwargs, options, strict=True))))
 
 
 def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call a method, or a function of a module."""
     kind = type(owner)
     if kind is ModuleType:
-        function = getattr(owner, name)
-        # as in call, without another call: half of the time of math.sin(x) in a loop over data
-        if type(function) is BuiltinFunctionType and not kwargs and _are_atoms(args):
-            result = function(*args)
-            return follow(result) if type(result) is np.ndarray else result
-        return call(function, *args, **kwargs)
-    if kind is CapturedArray or kind is ndarrays.CapturedScalar:
-        if name == "__array__":
-            return HANDLERS[np.asarray](owner, *args, **kwargs)
-        return getattr(owner, name)(*args, **kwargs)
-    return call(attribute(owner, name), *args, **kwargs)
+        return _call(getattr(owner, name), args, kwargs)
+    if (
+        kind is CapturedArray
+        and name in facts.FRESH_METHODS
+        and not owner._captured_is_traced
+        and _OPTIONS.issuperset(map(type, args))
+    ):
+        result = _on_data(getattr(owner._captured_view, name), args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return _call(attribute(owner, name), args, kwargs)
 
 
 #: By its identity, since its hash takes long: code of the program, and its rewritten form.
@@ -148,6 +168,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return follow(g(*args, **kwargs))
     if package == "tinyjax":
         if module.startswith("tinyjax.source.capturing"):
+            _of_program[id(code)] = code, code
             return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
@@ -191,11 +212,11 @@ def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
-    if counterparts and type(owner).__module__.startswith("scipy."):
+    if type(owner).__module__.startswith("scipy.") and counterparts:
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
-    return call(g.__func__, owner, *args, **kwargs)
+    return _call(g.__func__, (owner, *args), kwargs)
 
 
 def _concerns(values: tuple[Any, ...]) -> bool:
@@ -210,6 +231,36 @@ def _concerns(values: tuple[Any, ...]) -> bool:
         if type(x) in (list, tuple) and any(callable(item) for item in x):
             return True
     return False
+
+
+def around(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what is done around what functions do under capture.
+
+    The handler is called with the function, what it does so far, and the arguments.
+    """
+
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            before = HANDLERS.get(function) or functools.partial(_unhandled, function)
+            HANDLERS[function] = functools.partial(handler, function, before)
+        return handler
+
+    return register
+
+
+def _unhandled(function: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(function, type):
+        return construct(function, args, kwargs)
+    if type(function) is BuiltinFunctionType:
+        return call_builtin(function, args, kwargs)
+    return applied(function, args, kwargs)
+
+
+def applied(function: Any, args: Any, kwargs: Any) -> Any:
+    """Apply a function of NumPy's, by its counterpart if an argument is traced."""
+    is_traced = ndarrays.are_traced(args, kwargs)
+    apply = ndarrays.apply_to_traced if is_traced else ndarrays.with_data
+    return apply(function, args, kwargs)
 
 
 def by_source(func: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -261,11 +312,11 @@ def _makes_arrays(x: Any) -> bool:
 
 
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
-    if not kwargs and len(args) == g.nin and g not in HANDLERS:
-        for x in args:
-            if type(x) not in _OPERANDS:
-                break
-        else:
+    if not kwargs and len(args) == g.nin:
+        values = ndarrays.data_of(args)
+        if values is not None:
+            return follow(g(*values))
+        if g not in HANDLERS and _OPERANDS.issuperset(map(type, args)):
             return ndarrays.wrap_ufunc(g, args)
     args = _with_arrays(args)
     if not ndarrays.are_captured(args, kwargs):
@@ -284,6 +335,10 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
+    if g in facts.FRESH and len(args) <= ndarrays.position_of_out(g):
+        result = _on_data(g, args, kwargs)
+        if result is not NotImplemented:
+            return result
     operands = [*_arrays_in((*args, *kwargs.values()))]
     for x in operands:
         protocol = _array_function_of(x)
@@ -577,19 +632,16 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _initialize(made: Any, init: FunctionType, args: Any, kwargs: Any) -> None:
     """Call ``__init__``; a generated one on a class whose ``__post_init__`` is rewritten."""
-    kind = type(made)
-    if rewriting.is_rewritten(init.__code__) or rewriting.rewritten(init) is not None:
+    kind: Any = type(made)
+    generated = _with_rewritten_hooks(kind)
+    if generated is None or rewriting.rewritten(init) is not None:
         call(init, made, *args, **kwargs)
         return
-    hashable: Any = kind
-    generated = _with_rewritten_hooks(hashable)
-    if generated is not None:
-        object.__setattr__(made, "__class__", generated)
+    object.__setattr__(made, "__class__", generated)
     try:
         call(init, made, *args, **kwargs)
     finally:
-        if generated is not None:
-            object.__setattr__(made, "__class__", kind)
+        object.__setattr__(made, "__class__", kind)
 
 
 @functools.cache
@@ -714,6 +766,8 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     """Return what reads an attribute of objects of a class."""
     if kind is CapturedFloat:
         return _attribute_of_number
+    if kind is CapturedArray and not hasattr(kind, name) and hasattr(np.ndarray, name):
+        return ndarrays.attribute_of_data
     if kind in _PLAIN or kind is type:
         return getattr
     is_own = kind is super or issubclass(kind, (type, CapturedArray))
@@ -788,8 +842,8 @@ def get_attribute(owner: Any, name: str, *default: Any) -> Any:
 
 
 def has_attribute(owner: Any, name: str) -> bool:
-    """Return what the function ``hasattr`` does: of a number, what numbers of its class have."""
-    if ndarrays.is_captured(owner) and not ndarrays.is_array(owner):
+    """Return what the function ``hasattr`` does: of a value, what those of its class have."""
+    if type(owner) in _CAPTURED:
         return hasattr(owner.__class__, name)
     try:
         attribute(owner, name)
@@ -840,10 +894,12 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
 def item(owner: Any, key: Any) -> Any:
     """Return an item."""
     kind = type(owner)
+    if kind is CapturedArray:
+        return owner[key]
     if kind is np.ndarray:
         if ndarrays.holds_captured(key) or type(key) in (tuple, slice):
             key = ndarrays.key_of(key)
-            if ndarrays.is_traced(key):
+            if ndarrays.is_traced_key(key):
                 return ndarrays.wrap(ndarrays._whole(owner)[ndarrays.unwrap(key)])
         return owner[key]
     if kind is ndarrays.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
@@ -913,26 +969,20 @@ class Place:
             delattr(self._owner, name)
 
 
-def item_of(owner: Any, key: Any) -> tuple[Any, Any, Any]:
-    """Return an item that is about to be changed, and where it is."""
-    return item(owner, key), owner, key
+def item_of(owner: Any, key: Any) -> tuple[Any, Any, Any, Any]:
+    """Return an item that is about to be changed, and how it is set."""
+    return item(owner, key), set_item, owner, key
 
 
-def attribute_of(owner: Any, name: str) -> tuple[Any, Any, str]:
-    """Return an attribute that is about to be changed, and where it is."""
-    return attribute(owner, name), owner, name
+def attribute_of(owner: Any, name: str) -> tuple[Any, Any, Any, str]:
+    """Return an attribute that is about to be changed, and how it is set."""
+    return attribute(owner, name), set_attribute, owner, name
 
 
-def change_item(place: tuple[Any, Any, Any], value: Any, change: Callable[..., Any]) -> None:
-    """Change an item, as ``owner[key] += value`` does."""
-    old, owner, key = place
-    set_item(change(old, value), owner, key)
-
-
-def change_attribute(place: tuple[Any, Any, str], value: Any, change: Callable[..., Any]) -> None:
-    """Change an attribute, as ``owner.name += value`` does."""
-    old, owner, name = place
-    set_attribute(change(old, value), owner, name)
+def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., Any]) -> None:
+    """Change an item or an attribute, as ``owner[key] += value`` does."""
+    old, store, owner, key = place
+    store(operate(old, value), owner, key)
 
 
 # Operators
@@ -946,63 +996,47 @@ _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
-    is_elementwise, is_power = name != "matmul", name == "pow"
-    divides = name in ("truediv", "floordiv", "mod")
-    scales = apply in ndarrays.SCALES
-    compares = name in rewriting.COMPARISONS.values()
     inherited = getattr(object, method, None)
+    ufunc = ndarrays.OPERATORS[method]
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
         if first in _ATOMS and second in _ATOMS:
             return apply(x, y)
         if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
-            if is_power:
-                return ndarrays.power(x, y)
-            if divides and ndarrays.is_zero(y):
-                raise ZeroDivisionError("float division by zero")
-            left = x._captured_value if first is CapturedFloat else x
-            right = y._captured_value if second is CapturedFloat else y
-            result = wrap(apply(left, right))
-            return result if compares else ndarrays.number(result)
-        if first in _OPERANDS and second in _OPERANDS and not (is_power and second is not int):
-            left = x._captured_value if first in _CAPTURED else x
-            right = y._captured_value if second in _CAPTURED else y
-            result = ndarrays.scaled(apply, left, right) if scales else apply(left, right)
-            if type(result) is np.ndarray:
-                return follow(result)
-            if result.dtype in ndarrays.SINGLE:
-                result = ndarrays.in_dtype_of_numpy(apply, (left, right), result)
-            return (
-                in_order_of((x, y), result) if is_elementwise and result.ndim > 1 else wrap(result)
-            )
+            return ndarrays.of_numbers(ufunc, x, y, apply)
+        left = x if first not in _CAPTURED else _value(x)
+        right = y if second not in _CAPTURED else _value(y)
+        if type(left) in DATA and type(right) in DATA:
+            result = apply(left, right)
+            return follow(result) if type(result) is np.ndarray else result
+        if first in _OPERANDS and second in _OPERANDS:
+            return ndarrays.of_values(ufunc, (x, y), (left, right), apply)
         if first in _PLAIN and second in _PLAIN:
-            if first is np.ndarray and second is list:
-                return apply(x, ndarrays.to_array(y))
-            return (
-                apply(ndarrays.to_array(x), y)
-                if first is list and second is np.ndarray
-                else apply(x, y)
-            )
+            if {first, second} == {np.ndarray, list}:
+                x, y = ndarrays.to_array(x), ndarrays.to_array(y)
+            return apply(x, y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
-        if is_captured_function(own) and not overrides:
-            result = call(own, x, y)
-            if result is not NotImplemented:
-                return result
-            if is_captured_function(other):
-                result = call(other, y, x)
-            return apply(x, y) if result is NotImplemented else result
-        if is_captured_function(other) and (own is None or overrides or not _takes(first, y)):
+        is_own = is_captured_function(own) and not overrides
+        result = call(own, x, y) if is_own else NotImplemented
+        is_reflected = is_own or own is None or overrides or not _takes(first, y)
+        if result is NotImplemented and is_reflected and is_captured_function(other):
             result = call(other, y, x)
-            return apply(x, y) if result is NotImplemented else result
-        return apply(x, y)
+        return apply(x, y) if result is NotImplemented else result
 
     return dispatch
+
+
+def _value(x: Any) -> Any:
+    """Return the traced value of an operand under capture, or the data of an array."""
+    if type(x) is not CapturedArray:
+        return x._value
+    return x._captured_layout if x._captured_shared is None else x._captured_value
 
 
 def _takes(kind: type, other: Any) -> bool:
@@ -1017,6 +1051,11 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
 
     def dispatch(x: Any, y: Any) -> Any:
         first = type(x)
+        if first is CapturedArray and type(left := _value(x)) is np.ndarray:
+            right = y if type(y) not in _CAPTURED else _value(y)
+            if type(right) in DATA:
+                apply(left, right)
+                return x
         if first in _PLAIN and type(y) in _PLAIN:
             return apply(x, y)
         own = getattr(first, method, None)
@@ -1124,8 +1163,7 @@ rewriting.DISPATCHERS.update(
     place=Place,
     note=stores.note,
     attribute_of=attribute_of,
-    change_item=change_item,
-    change_attribute=change_attribute,
+    change=change,
     slice=slice,
     source_text=source_text,
     iterate=iterate,

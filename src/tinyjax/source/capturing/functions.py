@@ -18,11 +18,18 @@ import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
-from tinyjax.source.capturing.calls import by_source, call, iterate, native, reaches_captured
+from tinyjax.source.capturing.calls import (
+    applied,
+    around,
+    by_source,
+    call,
+    iterate,
+    native,
+    reaches_captured,
+)
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     CapturedArray,
-    apply_to_traced,
     follow,
     is_array,
     is_captured,
@@ -105,7 +112,7 @@ def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int)
 
 
 HANDLERS[np.array] = functools.partial(as_array, copy=True)
-HANDLERS[np.asarray] = as_array
+HANDLERS[np.asarray] = HANDLERS[ndarrays.Captured.__array__] = as_array
 HANDLERS[np.asanyarray] = functools.partial(as_array, subok=True)
 HANDLERS[np.ascontiguousarray] = functools.partial(as_array, order="C", ndmin=1)
 HANDLERS[np.asfortranarray] = functools.partial(as_array, order="F", ndmin=1)
@@ -135,18 +142,18 @@ for _function in (np.empty_like, np.zeros_like, np.ones_like, np.full_like):
 
 @handles(np.diff)
 def _diff(a: Any, n: int = 1, *args: Any, **options: Any) -> Any:
-    return a if n == 0 else _applied(np.diff, (a, n, *args), options)
+    return a if n == 0 else applied(np.diff, (a, n, *args), options)
 
 
 @handles(np.diag)
 def _diag(v: Any, k: int = 0) -> Any:
     array = as_array(v, subok=True)
-    return _applied(np.diag, (array, k), {}) if array.ndim != 2 else np.diagonal(array, k)
+    return applied(np.diag, (array, k), {}) if array.ndim != 2 else np.diagonal(array, k)
 
 
 @handles(np.nan_to_num)
 def _nan_to_num(x: Any, copy: bool = True, *args: Any, **options: Any) -> Any:
-    result = _applied(np.nan_to_num, (x, True, *args), options)
+    result = applied(np.nan_to_num, (x, True, *args), options)
     if copy or not is_array(x):
         return result
     write(x, ..., result)
@@ -159,7 +166,7 @@ def _einsum(*operands: Any, **options: Any) -> Any:
         view = operands[1]._captured_view
         if memories.is_view_of(np.einsum(operands[0], view), view):
             return view_by(operands[1], lambda a: np.einsum(operands[0], a))
-    return _applied(np.einsum, operands, options)
+    return applied(np.einsum, operands, options)
 
 
 @handles(np.take)
@@ -167,7 +174,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     shape = to_array(a).shape
     size = math.prod(shape) if axis is None else shape[axis]
     indices = _in_bounds(indices, size, mode)
-    result = _applied(
+    result = applied(
         np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode}
     )
     return result if out is None else ndarrays.put_out(out, result)
@@ -266,79 +273,45 @@ for _function in _BY_SOURCE:
     HANDLERS[_function] = functools.partial(by_source, _function)
 
 
-def _applied(function: Any, args: Any, kwargs: Any) -> Any:
-    apply = apply_to_traced if ndarrays.are_traced(args, kwargs) else ndarrays.with_data
-    return apply(function, args, kwargs)
-
-
 # Writing
 
 
 @handles(np.copyto)
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    if hasattr(src, "dtype"):
+        np.copyto(np.empty(0, dst.dtype), np.empty(0, src.dtype), casting)  # which may raise
     if where is True:
         write(dst, ..., src)
         return
-    mask = np.broadcast_to(ndarrays.key_of(where), np.shape(dst))
-    source = ndarrays.apply_function(np.broadcast_to, (to_array(src), np.shape(dst)), {})
-    write(dst, mask, source[mask])
+    mask = ndarrays.key_of(where)
+    ndarrays.write_by(dst, src, lambda a, v: np.copyto(a, v, where=mask))
 
 
-def _mask(mask: Any, array: Any) -> Any:
-    return np.asarray(ndarrays.key_of(mask)).astype(bool).reshape(np.shape(array))
+def _writing(function: Any, *names: str) -> None:
+    """Register a function that writes its third argument where the second says."""
 
-
-@handles(np.place)
-def _place(arr_: Any, mask: Any, vals: Any) -> None:
-    where = _mask(mask, arr_)
-    if where.any() and not np.size(to_array(vals)):
-        raise ValueError("Cannot insert from an empty array!")
-    ndarrays.write_flat(arr_, np.flatnonzero(where), vals)
-
-
-@handles(np.putmask)
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    where = _mask(mask, a)
-    repeated = to_array(values)
-    if not repeated.ndim:
-        write(a, where, repeated)
-        return
-    if repeated.shape != where.shape:
-        numbers = np.arange(where.size).reshape(where.shape) % repeated.size
-        repeated = ndarrays.apply_function(np.ravel, (repeated,), {})[numbers]
-    write(a, where, repeated[where])
-
-
-@handles(np.put)
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    numbers, size = np.ravel(np.asarray(ndarrays.key_of(ind))), np.size(plain(a))
-    if is_array(a) and not a.flags.writeable:
-        raise ValueError("put: output array is read-only")
-    if numbers.size and not size:
-        raise IndexError("cannot replace elements of an empty array")
-    if mode == "raise" and len(numbers) and not (-size <= numbers.min() <= numbers.max() < size):
-        raise IndexError(f"index {numbers} is out of bounds for axis 0 with size {size}")
-    numbers = np.clip(numbers, 0, size - 1) if mode == "clip" else numbers % max(size, 1)
-    ndarrays.write_flat(a, numbers, v)
-
-
-def _drop_option(name: str, function: Any) -> None:
-    """Handle an option that lets NumPy leave an argument in any order."""
-
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        arrays = overwriting.overwritten(function, args, kwargs)
-        kwargs.pop(name, None)
-        result = _applied(function, args, kwargs)
-        overwriting.undefine(arrays)
-        return result
+    def handler(*args: Any, **options: Any) -> None:
+        named = [options.pop(name) for name in names[len(args) :] if name in options]
+        target, where, values, *mode = (*args, *named)
+        where = ndarrays.key_of(where)
+        ndarrays.write_by(target, values, lambda a, v: function(a, where, v, *mode, **options))
 
     HANDLERS[function] = handler
 
 
-for _function in (
-    *(np.median, np.percentile, np.quantile, np.nanmedian, np.nanpercentile, np.nanquantile),
-):
-    _drop_option("overwrite_input", _function)
+_writing(np.place, "arr", "mask", "vals")
+_writing(np.putmask, "a", "mask", "values")
+_writing(np.put, "a", "ind", "v", "mode")
+
+
+@around(np.median, np.percentile, np.quantile, np.nanmedian, np.nanpercentile, np.nanquantile)
+def _in_any_order(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Leave out the option that lets NumPy leave an argument in any order."""
+    arrays = overwriting.overwritten(function, args, kwargs)
+    kwargs.pop("overwrite_input", None)
+    result = before(*args, **kwargs)
+    overwriting.undefine(arrays)
+    return result
 
 
 # Looking at arrays
@@ -421,57 +394,42 @@ class _Reading(ndarrays.Flat):
 # Functions whose result has the shape that the data says
 
 
-def _by_data(function: Any) -> None:
-    def handler(a: Any) -> Any:
-        value = to_array(a) if ndarrays.holds_captured(a) else a
-        return function(runs.decide(value._captured_value) if is_captured(value) else value)
-
-    HANDLERS[function] = handler
-
-
-_by_data(np.nonzero)
+@handles(np.nonzero)
+def _nonzero(a: Any) -> Any:
+    value = to_array(a) if ndarrays.holds_captured(a) else a
+    return np.nonzero(runs.decide(value._captured_value) if is_captured(value) else value)
 
 
 @handles(np.where)
 def _where(condition: Any, *choices: Any) -> Any:
     if not choices:
         return HANDLERS[np.nonzero](condition)
-    return _applied(np.where, (condition, *choices), {})
+    return applied(np.where, (condition, *choices), {})
 
 
 @handles(np.compress)
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     mask = ndarrays.key_of(condition)
-    return _applied(np.compress, (np.asarray(mask), a), {"axis": axis, "out": out})
+    return applied(np.compress, (np.asarray(mask), a), {"axis": axis, "out": out})
 
 
 # Functions that raise where the data says
 
 
-def _of_regular_matrices(function: Any) -> None:
-    """Register a function that raises ``LinAlgError`` where its result would not be finite.
-
-    Whether it does is a decision, which programs take in ``try`` statements.
-    """
-
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        result = _applied(function, args, kwargs)
-        if not is_traced(result):
-            return result
-        value = result._captured_value
-        if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
-            function(*map(_as_data, args), **{name: _as_data(x) for name, x in kwargs.items()})
+@around(np.linalg.inv, np.linalg.solve, np.linalg.cholesky)
+def _of_regular_matrix(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raise ``LinAlgError`` where the result would not be finite, which is a decision."""
+    result = before(*args, **kwargs)
+    if not is_traced(result):
         return result
-
-    HANDLERS[function] = handler
+    value = result._captured_value
+    if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
+        function(*map(_as_data, args), **{name: _as_data(x) for name, x in kwargs.items()})
+    return result
 
 
 def _as_data(x: Any) -> Any:
     return runs.decide(to_array(x)._captured_value, "an error") if is_traced(x) else plain(x)
-
-
-for _function in (*(np.linalg.inv, np.linalg.solve, np.linalg.cholesky),):
-    _of_regular_matrices(_function)
 
 
 def _triangle(a: Any, is_upper: bool) -> Any:
@@ -483,75 +441,39 @@ def _triangle(a: Any, is_upper: bool) -> Any:
     return strict + np.conjugate(np.swapaxes(strict, -1, -2)) + diagonal[..., None] * eye
 
 
-def _of_triangle(function: Any, option: str, upper: Any) -> None:
-    """Register a function of a Hermitian matrix, of which it reads one triangle."""
-    before = HANDLERS.get(function, functools.partial(_applied_to, function))
-
-    def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
-        shape = to_array(a).shape
-        if not is_traced(a) or len(shape) < 2 or shape[-1] != shape[-2]:
-            return before(a, *args, **kwargs)
-        chosen = args[0] if args else kwargs.get(option)
-        is_upper = chosen is not None and str(chosen).upper() == upper
-        return before(_triangle(a, is_upper), *args, **kwargs)
-
-    HANDLERS[function] = handler
+@around(np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh)
+def _of_triangle(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
+    """Take a Hermitian matrix as NumPy does, which reads one triangle of it."""
+    shape = to_array(a).shape
+    if not is_traced(a) or len(shape) < 2 or shape[-1] != shape[-2]:
+        return before(a, *args, **kwargs)
+    chosen = [*args, *kwargs.values(), "L"][0]
+    return before(_triangle(a, str(chosen).upper() in ("U", "TRUE")), *args, **kwargs)
 
 
-def _applied_to(function: Any, *args: Any, **kwargs: Any) -> Any:
-    return _applied(function, args, kwargs)
-
-
-_of_triangle(np.linalg.cholesky, "upper", "TRUE")
-_of_triangle(np.linalg.eigh, "UPLO", "U")
-_of_triangle(np.linalg.eigvalsh, "UPLO", "U")
-
-
-def _checking(function: Any, check: Callable[..., Any]) -> None:
-    """Register a function whose arguments are checked as NumPy does, if they are data."""
-    before = HANDLERS.get(function)
-
-    def handler(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_traced(b):
-            check(to_array(a).shape, plain(b), *args, **kwargs)
-        if before is not None:
-            return before(a, b, *args, **kwargs)
-        return _applied(function, (a, b, *args), kwargs)
-
-    HANDLERS[function] = handler
-
-
-for _function in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
-    _checking(
-        _function, lambda shape, q, *args, _function=_function, **options: _function([0.0], q)
-    )
+@around(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)
+def _of_quantiles(function: Any, before: Any, a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    """Let NumPy check which quantiles are asked for, if they are data."""
+    if not is_traced(q):
+        function([0.0], plain(q))
+    return before(a, q, *args, **kwargs)
 
 
 # Functions whose result is real where the data says
 
 
-def _real_where_it_is(function: Any) -> None:
-    """Register a function whose complex results are real where all imaginary parts are zero."""
-
-    def handler(a: Any) -> Any:
-        result = _applied(function, (a,), {})
-        if np.iscomplexobj(a) or not is_traced(
-            tuple(result) if isinstance(result, tuple) else result
-        ):
-            return result
-        values = result[0] if isinstance(result, tuple) else result
-        traced = values._captured_value
-        if runs.data(traced) is None or not runs.decide(jnp.all(jnp.imag(traced) == 0)):
-            return result
-        if isinstance(result, tuple):
-            return type(result)(*[wrap(jnp.real(part._captured_value)) for part in result])
-        return wrap(jnp.real(traced))
-
-    HANDLERS[function] = handler
-
-
-for _function in (np.linalg.eig, np.linalg.eigvals):
-    _real_where_it_is(_function)
+@around(np.linalg.eig, np.linalg.eigvals)
+def _real_where_it_is(function: Any, before: Any, a: Any) -> Any:
+    """Return real results where all imaginary parts are zero."""
+    result = before(a)
+    parts = result if isinstance(result, tuple) else (result,)
+    if np.iscomplexobj(a) or not is_traced(tuple(parts)):
+        return result
+    traced = parts[0]._captured_value
+    if runs.data(traced) is None or not runs.decide(jnp.all(jnp.imag(traced) == 0)):
+        return result
+    real = [wrap(jnp.real(part._captured_value)) for part in parts]
+    return type(result)(*real) if isinstance(result, tuple) else real[0]
 
 
 # Functions that call functions
@@ -589,36 +511,23 @@ def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
 # Errors of floating point
 
 
-def _raising(function: Any) -> None:
+@around(np.errstate, np.seterr)
+def _raising(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     """Refuse that floating-point errors are raised: traced values raise none."""
-
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        if "raise" in (*args, *kwargs.values()):
-            raise runs.refusal(f"np.{function.__name__} with 'raise'")
-        return function(*args, **kwargs)
-
-    HANDLERS[function] = handler
-
-
-_raising(np.errstate)
-_raising(np.seterr)
+    if "raise" in (*args, *kwargs.values()):
+        raise runs.refusal(f"np.{function.__name__} with 'raise'")
+    return function(*args, **kwargs)
 
 
 # Text
 
 
-def _as_text(function: Any) -> None:
-    def handler(a: Any, *args: Any, **kwargs: Any) -> str:
-        def write_text(data: Any) -> str:
-            return str(function(data, *args, **kwargs))
+@around(np.array2string, np.array_repr, np.array_str)
+def _as_text(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) -> str:
+    def write_text(data: Any) -> str:
+        return str(function(data, *args, **kwargs))
 
-        return a._captured_text(write_text) if is_captured(a) else write_text(a)
-
-    HANDLERS[function] = handler
-
-
-for _function in (np.array2string, np.array_repr, np.array_str):
-    _as_text(_function)
+    return a._captured_text(write_text) if is_captured(a) else write_text(a)
 
 
 # Python's functions

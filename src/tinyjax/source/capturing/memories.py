@@ -214,7 +214,12 @@ def _address(array: HostArray) -> int:
 
 def is_view_of(result: object, view: HostArray) -> bool:
     """Return whether an array of NumPy's shares memory with another."""
-    return isinstance(result, np.ndarray) and np.may_share_memory(result, view)
+    if not isinstance(result, np.ndarray):
+        return False
+    owner = view if view.base is None else view.base
+    if (result if result.base is None else result.base) is owner:
+        return result.size > 0 and view.size > 0
+    return not (result.base is None and owner is view) and np.may_share_memory(result, view)
 
 
 #: References to the base of an array that nothing else holds: by the array, and by the call.

@@ -12,7 +12,7 @@ import math
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -174,9 +174,6 @@ class Captured:
             return int(rounded)
         return number(rounded) if type(self) is CapturedFloat else rounded
 
-    def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
-        return apply_ufunc(np.power, "__call__", (self, exponent), {})
-
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
@@ -211,24 +208,17 @@ class Captured:
         copy: bool = True,
     ) -> Any:
         """Return the elements as another dtype."""
-        if not np.can_cast(self.dtype, dtype, casting):
-            raise TypeError(
-                f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} "
-                f"according to the rule {casting!r}"
-            )
-        if not copy and np.dtype(dtype) == self.dtype and _in_order(self, order) is self:
-            return self
         value = self._captured_value
-        if not isinstance(value, Array):
-            made = array_of(value.astype(dtype, order))
-        elif isinstance_of(self, CapturedScalar):
+        array: Any = self
+        view: Any = array._captured_view if is_array(self) else np.empty((), self.dtype)
+        with np.errstate(all="ignore" if isinstance(value, Array) else None):
+            cast = view.astype(dtype, order, casting, copy=copy)  # which raises what NumPy raises
+        if cast is view:
+            return self
+        if not is_array(self):
             return wrap(cast_to(value, dtype))
-        else:
-            made = laid_out(cast_to(value, dtype), self, order)
-        if not subok or not is_array(self) or type(self) is CapturedArray:
-            return made
-        model: Any = self
-        return like(model, made) if is_array(made) else made.view(model.subclass)
+        made = laid_out(cast_to(value, dtype), cast) if isinstance(value, Array) else array_of(cast)
+        return like(array, made) if subok else made
 
 
 class CapturedScalar(Captured):
@@ -320,8 +310,28 @@ class CapturedFloat(CapturedScalar):
         return number(super().imag)
 
 
+class Origin:
+    """What an array is a view of, and the traced elements that it had last.
+
+    Args:
+        parent: the array that it is a view of.
+        step: the operation on the parent that gives it.
+    """
+
+    __slots__ = ("elements", "parent", "step", "version")
+
+    def __init__(self, parent: CapturedArray | None, step: memories.Step | None) -> None:
+        self.parent = parent
+        self.step = step
+        self.elements: Array | None = None
+        self.version = -1
+
+
 class CapturedArray(Captured):
     """An array under capture, or a view of one.
+
+    An array of data that nothing shares has no memory of its own yet: it is made where it is
+    asked for (``of_data``).
 
     Args:
         memory: its memory.
@@ -330,14 +340,7 @@ class CapturedArray(Captured):
         step: the operation on the parent that gives it.
     """
 
-    __slots__ = (
-        "_captured_cache",
-        "_captured_layout",
-        "_captured_memory",
-        "_captured_parent",
-        "_captured_step",
-        "_captured_version",
-    )
+    __slots__ = ("_captured_layout", "_captured_origin", "_captured_shared")
 
     __hash__: Any = None
 
@@ -348,40 +351,53 @@ class CapturedArray(Captured):
         parent: CapturedArray | None = None,
         step: memories.Step | None = None,
     ) -> None:
-        self._captured_memory: memories.Memory = memory
+        self._captured_shared: memories.Memory | None = memory
         self._captured_layout: HostArray | None = view
-        self._captured_parent: CapturedArray | None = parent
-        self._captured_step: memories.Step | None = step
-        self._captured_cache: Array | None = None
-        self._captured_version: int = -1
+        self._captured_origin = None if view is None else Origin(parent, step)
+
+    @property
+    def _captured_memory(self) -> memories.Memory:
+        """The memory, which views of the array share."""
+        memory = self._captured_shared
+        if memory is None:
+            memory = self._captured_shared = memories.Memory(self._captured_layout)
+            self._captured_layout = None
+        return memory
 
     #: The class of NumPy's, or the subclass, that it is to the program.
     subclass: type[Any] = np.ndarray
 
     @property
+    def _captured_is_traced(self) -> bool:
+        """True if something traced has been written to the memory."""
+        memory = self._captured_shared
+        return memory is not None and memory.value is not None
+
+    @property
     def _captured_view(self) -> HostArray:
         """The array of NumPy's that says which elements of the memory it has."""
-        return (
-            self._captured_memory.layout if self._captured_layout is None else self._captured_layout
-        )
+        layout = self._captured_layout
+        return self._captured_memory.layout if layout is None else layout
 
     @property
     def _captured_value(self) -> Any:
-        memory, layout = self._captured_memory, self._captured_layout
-        if memory.value is None:
+        memory, layout, origin = self._captured_shared, self._captured_layout, self._captured_origin
+        if memory is None:
+            return layout
+        value = memory.value
+        if value is None:
             return memory.layout if layout is None else layout
-        if self._captured_parent is None and layout is None:
-            return memory.value
-        if self._captured_version != memory.version:
-            self._captured_cache, self._captured_version = self._traced_view(), memory.version
-        return self._captured_cache
+        if layout is None or origin is None:
+            return value
+        if origin.version != memory.version:
+            origin.elements, origin.version = self._elements_by(origin), memory.version
+        return origin.elements
 
-    def _traced_view(self) -> Array:
-        view = self._captured_view
-        parent = self._captured_parent
-        if self._captured_step is not None and parent is not None and parent.dtype.names is None:
+    def _elements_by(self, origin: Origin) -> Array:
+        view, parent = self._captured_view, origin.parent
+        if origin.step is not None and parent is not None and parent.dtype.names is None:
             try:
-                value = self._captured_step(parent._captured_value)
+                value = origin.step(parent._captured_value)
             except (TinyjaxError, TypeError, ValueError, NotImplementedError):
                 pass
             else:
@@ -412,45 +428,34 @@ class CapturedArray(Captured):
 
     @property
     def base(self) -> Any:
-        parent = self._captured_parent
-        while parent is not None and parent._captured_parent is not None:
-            parent = parent._captured_parent
-        return parent
+        array: CapturedArray = self
+        while (origin := array._captured_origin) is not None and origin.parent is not None:
+            array = origin.parent
+        return None if array is self else array
 
-    @property
-    def ctypes(self) -> Any:
-        return self._captured_data("ctypes").ctypes
-
-    @property
-    def data(self) -> memoryview:
-        return self._captured_data("a buffer").data
+    def __getattr__(self, name: str) -> Any:
+        """Return what only arrays of data have, such as ``tobytes``."""
+        if name[:2] == "__" or not hasattr(np.ndarray, name):
+            raise AttributeError(f"{class_of(self).__name__!r} object has no attribute {name!r}")
+        return attribute_of_data(self, name)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        value = self._captured_memory.value
-        return (
-            self._captured_view.shape
-            if value is None or self._captured_layout is not None
-            else value.shape
-        )
+        if self._captured_layout is None and (value := self._captured_memory.value) is not None:
+            return tuple(value.shape)
+        return tuple(self._captured_view.shape)
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        old = CapturedArray(
-            self._captured_memory, self._captured_layout, self._captured_parent, self._captured_step
-        )
+        old = CapturedArray(self._captured_memory)
+        old._captured_layout, old._captured_origin = self._captured_layout, self._captured_origin
         new = view_by(old, lambda a: a.reshape(shape))
         if not self.size:  # which shares no memory
             new = array_of(np.empty(old._captured_view.reshape(shape).shape, self.dtype))
-            self._captured_memory = new._captured_memory
         elif not is_array(new) or new._captured_memory is not self._captured_memory:
             raise AttributeError("incompatible shape for in-place modification")
-        (
-            self._captured_layout,
-            self._captured_parent,
-            self._captured_step,
-            self._captured_version,
-        ) = new._captured_layout, old, new._captured_step, -1
+        self._captured_shared = new._captured_shared
+        self._captured_layout, self._captured_origin = new._captured_layout, new._captured_origin
 
     @property
     def real(self) -> Any:
@@ -481,7 +486,7 @@ class CapturedArray(Captured):
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        write_flat(self, np.arange(self.size), value)
+        Flat(self)[:] = value
 
     def __len__(self) -> int:
         return len(self._captured_view)
@@ -493,13 +498,14 @@ class CapturedArray(Captured):
 
     def __getitem__(self, key: Any) -> Any:
         key = key_of(key)
-        if is_traced(key):
+        if is_traced_key(key):
             return wrap(_whole(self._captured_value)[unwrap(key)])
         view = self._captured_view
         part = view[key]
         if memories.is_view_of(part, view) and part.ndim + part.size:
-            return like(self, CapturedArray(self._captured_memory, part, self, lambda a: a[key]))
-        if self._captured_memory.value is None:
+            made = CapturedArray(self._captured_memory, part, self, lambda a: a[key])
+            return made if type(self) is CapturedArray else like(self, made)
+        if not self._captured_is_traced:
             return follow(part)
         whole = _whole(self._captured_value)
         if any(map(_is_mask, key if type(key) is tuple else (key,))):
@@ -507,18 +513,16 @@ class CapturedArray(Captured):
             left_out[key] = False
             whole = self._captured_memory.masked(left_out, whole)
         value = whole[key]
-        if value.ndim > 1 and not part.flags.c_contiguous and part.shape == value.shape:
-            return _in_memory(np.empty_like(part), value)
-        made = wrap(value)
+        made = laid_out(value, part)
         return made if part.flags.writeable or not is_array(made) else read_only(made)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         write(self, key, value)
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: Any = "C") -> Any:
         value = self._captured_value
         if isinstance(value, Array):
-            return like(self, laid_out(value, self, order))
+            return like(self, laid_out(value, np.empty_like(self._captured_view, order=order)))
         return like(self, array_of(value.copy(order)))
 
     def flatten(self, order: str = "C") -> Any:
@@ -617,8 +621,10 @@ class CapturedArray(Captured):
 
     def setflags(self, write: bool | None = None, **options: Any) -> None:
         """Set whether the array may be written to."""
-        self._captured_layout = self._captured_view.view()
-        self._captured_layout.setflags(write=write)
+        made = CapturedArray(self._captured_memory, self._captured_view.view())
+        made._captured_view.setflags(write=write)
+        self._captured_layout = made._captured_layout
+        self._captured_origin = self._captured_origin or made._captured_origin
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the elements."""
@@ -681,7 +687,7 @@ class Flat:
         return item.copy() if is_array(item) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        write_flat(self.array, np.ravel(np.arange(self.array.size)[key_of(key)]), value)
+        write_by(self.array, value, lambda a, v: operator.setitem(a.flat, key_of(key), v))
 
     def copy(self) -> Any:
         """Return the elements as an array with one axis."""
@@ -704,7 +710,7 @@ def is_captured(x: object) -> bool:
     return issubclass(type(x), Captured)
 
 
-_CONTAINERS: Final = (list, tuple, dict)
+_CONTAINERS: Final = {list, tuple, dict}
 _DEPTH: Final = 6
 
 
@@ -808,17 +814,13 @@ def array_of(value: Any) -> CapturedArray:
     return CapturedArray(memories.Memory(np.array(value) if isinstance(value, Array) else value))
 
 
-def laid_out(value: Array, model: Any, order: Any) -> Any:
-    """Make an array with the order of axes in memory that a copy of another would have."""
-    permuted = value.ndim > 1 and (order == "F" or (order != "C" and _is_permuted(model)))
-    if not permuted:
+def laid_out(value: Array, model: Any) -> Any:
+    """Return a value in new memory, whose axes are in the order of those of an array of NumPy's."""
+    if not isinstance(model, np.ndarray):
+        return wrap(value)
+    if model.ndim < 2 or model.flags.c_contiguous or model.shape != value.shape:
         return array_of(value)
-    view = model._captured_view if is_array(model) else np.empty(value.shape)
-    return _in_memory(np.empty_like(view, value.dtype, order, subok=False), value)
-
-
-def _in_memory(layout: HostArray, value: Any) -> Any:
-    """Return a value in new memory, whose axes are in the order of a layout."""
+    layout = np.empty_like(model, value.dtype, subok=False)
     if isinstance(value, Tracer):
         return CapturedArray(memories.Memory(layout, value))
     layout[...] = np.asarray(value)
@@ -835,21 +837,22 @@ def _is_permuted(x: Any) -> bool:
     return view.ndim > 1 and not view.flags.c_contiguous
 
 
-def in_order_of(inputs: Sequence[Any], value: Any) -> Any:
+def in_order_of(inputs: Sequence[Any], value: Any, order: str = "K") -> Any:
     """Return the results of a universal function, in memory as NumPy has them."""
-    if not any(map(_is_permuted, inputs)):
-        return wrap(value)
     if type(value) is tuple:
-        return tuple([in_order_of(inputs, item) for item in value])
+        return tuple([in_order_of(inputs, item, order) for item in value])
     if not isinstance(value, Array) or value.ndim < 2:
+        return wrap(value)
+    if order != "F" and not any(map(_is_permuted, inputs)):
         return wrap(value)
     views = [x._captured_view if is_array(x) else x for x in inputs]
     views = [x for x in views if type(x) is np.ndarray]
     flags = [["readonly"]] * len(views) + [["writeonly", "allocate"]]
-    options = {"op_flags": flags, "op_dtypes": [None] * len(views) + [value.dtype]}
+    dtypes = [None] * len(views) + [value.dtype]
+    options = {"op_flags": flags, "op_dtypes": dtypes, "order": order, "itershape": value.shape}
     iterator: Any = np.nditer
-    layout = iterator([*views, None], ["zerosize_ok", "refs_ok"], **options).operands[-1]
-    return _in_memory(layout, value) if layout.shape == value.shape else wrap(value)
+    made = iterator([*views, None], ["zerosize_ok", "refs_ok"], **options)
+    return laid_out(value, made.operands[-1])
 
 
 def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
@@ -881,13 +884,13 @@ def _is_wider(model: Any, result: Any) -> bool:
     return bool(model.dtype.kind == result.dtype.kind) and is_wider
 
 
-def _widened(x: Any) -> Any:
-    """Return numbers of 32 bits with 64."""
+def _widened(x: Any, dtype: Any = None) -> Any:
+    """Return numbers of 32 bits, or fewer, in a dtype; with 64 bits by default."""
     if type(x) in (list, tuple):
-        return type(x)([_widened(item) for item in x])
-    if not isinstance(x, (Captured, np.ndarray)) or x.dtype not in SINGLE:
+        return type(x)([_widened(item, dtype) for item in x])
+    if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in SINGLE:
         return x
-    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    return x.astype(dtype or (np.complex128 if x.dtype.kind == "c" else np.float64))
 
 
 def _holds_permuted(x: Any) -> bool:
@@ -929,27 +932,70 @@ def _as_model(result: Any, model: Any) -> Any:
         return ordered
     if type(result) is not CapturedArray:
         return result
-    if result._captured_layout is not None or not result.flags.c_contiguous:
+    if result._captured_origin is not None or not result.flags.c_contiguous:
         return result
-    return _in_memory(np.empty_like(model, result.dtype, subok=False), result._captured_value)
+    return laid_out(result._captured_value, model)
 
 
 def follow(x: Any) -> Any:
     """Return new arrays of NumPy's as arrays under capture, if traced values may be written."""
     kind = type(x)
     if kind is np.ndarray:
-        if x.dtype.names is not None:
-            return _follow_record(x)
         if x.dtype.kind in memories.FOLLOWED:
             if x.base is None:
-                return CapturedArray(memories.Memory(x))
+                return of_data(x)
             if memories.is_only_view(x):
                 return CapturedArray(memories.Memory(x.base), x)
+        elif x.dtype.names is not None:
+            return _follow_record(x)
     elif kind is tuple or kind is list:
         return kind([follow(item) for item in x])
     elif issubclass(kind, tuple) and hasattr(kind, "_make"):
         return kind._make(map(follow, x))
     return x
+
+
+def of_data(array: HostArray) -> CapturedArray:
+    """Return an array that nothing else holds as one under capture."""
+    made = _new(CapturedArray)
+    made._captured_layout = array
+    made._captured_shared = made._captured_origin = None
+    return made
+
+
+_new: Final = object.__new__
+
+
+def data_of(values: Iterable[Any]) -> list[Any] | None:
+    """Return arguments with arrays of NumPy's for those under capture; None if one is no data.
+
+    Text is none: that of a traced number must not be read as a number again.
+    """
+    data = []
+    for x in values:
+        kind = type(x)
+        if kind is CapturedArray:
+            memory, layout = x._captured_shared, x._captured_layout
+            if memory is not None and memory.value is not None:
+                return None
+            data.append(x._captured_view if layout is None else layout)
+        elif kind in DATA:
+            data.append(x)
+        elif kind is tuple or kind is list:
+            items = data_of(x)
+            if items is None:
+                return None
+            data.append(items if kind is list else tuple(items))
+        else:
+            return None
+    return data
+
+
+#: Classes of values that are data, and as they are to NumPy.
+DATA: Final = {
+    *(int, float, complex, bool, type(None), type, np.ndarray, type(Ellipsis)),
+    *(np.float64, np.int64, np.bool_, np.complex128),
+}
 
 
 def _follow_record(x: HostArray) -> Any:
@@ -1002,6 +1048,8 @@ def key_of(key: Any) -> Any:
         return tuple([item if type(item) in _OF_INDICES else key_of(item) for item in key])
     if kind is slice:
         parts = (key.start, key.stop, key.step)
+        if _OF_INDICES.issuperset(map(type, parts)):
+            return key
         return slice(*(part if part is None else operator.index(part) for part in parts))
     if kind is list:
         items = np.asarray([key_of(item) for item in key])
@@ -1019,6 +1067,13 @@ def key_of(key: Any) -> Any:
 
 #: Classes of what an index is made of.
 _OF_INDICES: Final = {int, bool, np.ndarray, np.int64, np.bool_, type(None), type(Ellipsis)}
+
+
+def is_traced_key(key: Any) -> bool:
+    """Return whether an index that ``key_of`` has returned has traced parts."""
+    if type(key) is tuple:
+        return any(map(is_captured, key))
+    return is_captured(key)
 
 
 def _is_mask(key: Any) -> bool:
@@ -1063,15 +1118,8 @@ def view_by(array: CapturedArray, step: memories.Step) -> Any:
         return like(array, CapturedArray(array._captured_memory, result, array, step))
     if array._captured_memory.value is None:
         return follow(result)
-    value = step(array._captured_value)
-    if isinstance(value, Tracer) and result.shape == value.shape and result.ndim > 1:
-        made = CapturedArray(memories.Memory(np.empty_like(result, order="K"), value))
-    else:
-        made = wrap(value)
-    if type(result) is not np.ndarray:
-        return made
-    made = made if is_array(made) else array_of(made._captured_value)
-    return made if result.flags.writeable else read_only(made)
+    made = laid_out(step(array._captured_value), result)
+    return made if not is_array(made) or result.flags.writeable else read_only(made)
 
 
 def in_order_of_memory(array: CapturedArray, step: memories.Step) -> Any:
@@ -1097,23 +1145,25 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
     Raises:
         CaptureError: a traced value would be written into an array from outside.
     """
-    if isinstance(key, str) and isinstance_of(target, CapturedArray):
-        write(target[key], ..., value, how)
-        return
     if not isinstance_of(target, CapturedArray):
         _write_outside(target, key, value, how)
         return
-    key, value = key_of(key), unwrap(to_array(value) if type(value) in (list, tuple) else value)
-    memory, view = target._captured_memory, target._captured_view
+    if isinstance(key, str):
+        write(target[key], ..., value, how)
+        return
+    key, view = key_of(key), target._captured_view
+    if type(value) not in DATA:
+        value = unwrap(to_array(value) if type(value) in (list, tuple) else value)
     if not view.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    traced_key = is_traced(key)
-    if memory.value is None and not traced_key and not isinstance(value, Array):
+    traced_key = is_traced_key(key)
+    if not (target._captured_is_traced or traced_key or isinstance(value, Array)):
         if how == "add":
             np.add.at(view, key, value)
         else:
             view[key] = value
         return
+    memory = target._captured_memory
     whole = memory.trace()
     if isinstance(value, Array):
         value = cast_to(value, view.dtype)
@@ -1131,15 +1181,21 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         memory.scatter(view, key, value, how)
 
 
-def write_flat(target: Any, numbers: HostArray, values: Any) -> None:
-    """Write at positions of the flat array: the values, again and again if there are few."""
-    values = np.ravel(to_array(values))
-    if not len(numbers) or not len(values):
-        return
-    if not np.ndim(target):
-        target = view_by(target, lambda a: a.reshape(1)) if is_array(target) else target.reshape(1)
-    chosen = values[np.arange(len(numbers)) % len(values)]
-    write(target, np.unravel_index(numbers, np.shape(target)), chosen)
+def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> None:
+    """Write values where an operation of NumPy's does, which is asked with numbers in their place.
+
+    Args:
+        target: the array to be written to.
+        values: the values.
+        change: writes numbers for the values into an array of the shape of the target.
+    """
+    values = to_array(values)
+    numbers: HostArray = np.full(np.shape(target), -1)
+    numbers.flags.writeable = target.flags.writeable
+    change(numbers, np.arange(values.size).reshape(values.shape))
+    changed = numbers >= 0
+    if np.any(changed):
+        write(target, changed, np.ravel(values)[numbers[changed]])
 
 
 def is_basic(key: Any) -> bool:
@@ -1218,29 +1274,44 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
 def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Apply a universal function to values without foreign classes among them."""
     values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
-    if any(type(x) in _CONTAINERS for x in values):
+    if not _CONTAINERS.isdisjoint(map(type, values)):
         values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
+    return of_values(ufunc, inputs, values, ufunc)
+
+
+def of_values(
+    ufunc: np.ufunc, inputs: Sequence[Any], values: Sequence[Any], apply: Callable[..., Any]
+) -> Any:
+    """Return what a universal function gives for values, as the program sees it.
+
+    Args:
+        ufunc: the function.
+        inputs: its operands, as the program sees them.
+        values: their values.
+        apply: the function, or an operator that is the same.
+    """
     if ufunc is np.power and _is_small_integer(values[1]):
-        return in_order_of(inputs, values[0] ** int(values[1]))
-    result = scaled(ufunc, *values) if ufunc in SCALES else ufunc(*values)
-    if isinstance(result, Array) and result.dtype in SINGLE and ufunc is not np.ldexp:
+        result = values[0] ** int(values[1])
+    elif ufunc is np.multiply or ufunc is np.true_divide:
+        result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
+    else:
+        result = apply(*values)
+    if not isinstance(result, Array):
+        return in_order_of(inputs, result) if is_traced(result) else follow(result)
+    if result.dtype in SINGLE and ufunc is not np.ldexp:
         result = in_dtype_of_numpy(ufunc, values, result)
-    if isinstance(result, Array) or (type(result) is tuple and is_traced(result)):
-        return in_order_of(inputs, result) if ufunc.signature is None else wrap(result)
-    return follow(result)
+    if result.ndim < 2 or ufunc.signature is not None:
+        return wrap(result)
+    return in_order_of(inputs, result)
 
 
-#: Functions and operators that data may make infinite, whatever the other operand.
-SCALES: Final = {np.multiply, np.true_divide, operator.mul, operator.truediv}
-
-
-def scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def _scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any, is_quotient: bool) -> Any:
     """Return a product or quotient; where data make it infinite it does not vary.
 
     Its slope is infinite there. A program that overwrites the element, or takes an exponential of
     it, has a finite derivative.
     """
-    for data, other, is_divisor in ((x, y, False), (y, x, apply in _QUOTIENTS)):
+    for data, other, is_divisor in ((x, y, False), (y, x, is_quotient)):
         if type(data) is np.ndarray and isinstance(other, Tracer) and data.dtype.kind in "biufc":
             infinite = data == 0 if is_divisor else ~np.isfinite(data)
             if infinite.any():
@@ -1251,7 +1322,6 @@ def scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     return apply(x, y)
 
 
-_QUOTIENTS: Final = {np.true_divide, operator.truediv}
 #: Dtypes of results that NumPy may give with 64 bits.
 SINGLE: Final = {np.dtype(x) for x in (np.float16, np.float32, np.complex64)}
 
@@ -1267,13 +1337,7 @@ def in_dtype_of_numpy(function: Callable[..., Any], values: Sequence[Any], resul
     dtype = np.result_type(*kinds)
     if dtype == result.dtype or dtype.kind not in "fc":
         return result
-    wide = [
-        cast_to(x if isinstance(x, Array) else jnp.asarray(x), dtype)
-        if isinstance(x, (Array, np.ndarray, np.generic))
-        else x
-        for x in values
-    ]
-    made: Array = function(*wide)
+    made: Array = function(*[_widened(x, dtype) for x in values])
     return made
 
 
@@ -1285,9 +1349,7 @@ _SMALL: Final = 9
 
 
 def _is_small_integer(x: Any) -> bool:
-    if isinstance(x, Array) or np.ndim(x) or np.iscomplexobj(x):
-        return False
-    if not isinstance(x, (int, float, np.number)):
+    if not isinstance(x, (int, float, np.number)) or isinstance(x, np.complexfloating):
         return False
     value: Any = x
     return bool(abs(value) < _SMALL and value == int(value))
@@ -1325,7 +1387,6 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if not is_traced(inputs):
         return _plain_ufunc(ufunc, method, inputs, outs, where, options)
     order = options.pop("order", "K") if method == "__call__" else "K"
-    order = _order_of_all(inputs) if order == "A" else order
     casting = options.get("casting", "same_kind")
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
     values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
@@ -1336,9 +1397,8 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
         options["dtype"] = options.get("dtype") or outs[0].dtype
     value = getattr(ufunc, method)(*values, **options)
-    is_elementwise = method == "__call__" and ufunc.signature is None
-    result = _in_order(in_order_of(inputs, value) if is_elementwise else wrap(value), order)
-    return _put_outs(outs, result, None, casting)
+    models = inputs if method == "__call__" and ufunc.signature is None else ()
+    return _put_outs(outs, in_order_of(models, value, order), None, casting)
 
 
 def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: Any) -> Any:
@@ -1348,22 +1408,6 @@ def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: Any) -> A
         return put_out(outs[0], result, mask, casting)
     pairs = zip(outs, result, strict=True)
     return tuple([r if out is None else put_out(out, r, mask, casting) for out, r in pairs])
-
-
-def _order_of_all(inputs: Sequence[Any]) -> str:
-    """Return the order in memory that NumPy calls ``"A"``: that of Fortran, if all have it."""
-    flags = [x.flags for x in inputs if is_array(x) or isinstance(x, np.ndarray)]
-    return "F" if flags and all(flag.f_contiguous for flag in flags) else "C"
-
-
-def _in_order(result: Any, order: str) -> Any:
-    """Return an array whose axes are in an order in memory."""
-    if type(result) is tuple:
-        return tuple([_in_order(item, order) for item in result])
-    if order not in ("C", "F") or np.ndim(result) < 2:
-        return result
-    is_so = result.flags.f_contiguous if order == "F" else result.flags.c_contiguous
-    return result if is_so else result.copy(order)
 
 
 def _checked(ufunc: np.ufunc, inputs: Sequence[Any], options: Any) -> Any:
@@ -1535,7 +1579,7 @@ _REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
     kwargs = dict(kwargs)
-    if len(args) > (position := _position_of_out(func)):
+    if len(args) > (position := position_of_out(func)):
         names = _parameters(func)[position:]
         kwargs.update(zip(names, args[position:], strict=False))
         args = args[:position]
@@ -1578,7 +1622,7 @@ def _parameters(func: Any) -> list[str]:
 
 
 @functools.cache
-def _position_of_out(func: Any) -> int:
+def position_of_out(func: Any) -> int:
     """Return where ``out`` is among the arguments of a function: after all, where it has none."""
     names = _parameters(func)
     return names.index("out") if "out" in names else sys.maxsize
@@ -1679,32 +1723,37 @@ NUMBERS: Final = {int, float, complex, bool, CapturedFloat}
 _DIVISIONS: Final = {np.true_divide, np.floor_divide, np.remainder}
 
 
+def of_numbers(
+    ufunc: np.ufunc, x: Any, y: Any, apply: Callable[[Any, Any], Any] | None = None
+) -> Any:
+    """Return what an operator gives for numbers of Python's, of which one is traced.
+
+    Raises:
+        ZeroDivisionError: the divisor is zero.
+    """
+    if ufunc is np.power:
+        return power(x, y)
+    if ufunc in _DIVISIONS and is_zero(y):
+        raise ZeroDivisionError("float division by zero")
+    left = x._value if type(x) is CapturedFloat else x
+    right = y._value if type(y) is CapturedFloat else y
+    result = wrap((apply or ufunc)(left, right))
+    return result if ufunc in _COMPARED else number(result)
+
+
+def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    if type(x) in NUMBERS and type(y) in NUMBERS:
+        return of_numbers(ufunc, x, y)
+    return apply_ufunc(ufunc, "__call__", (x, y), {})
+
+
 def _binary(ufunc: np.ufunc, name: str) -> None:
-    divides = ufunc in _DIVISIONS
-
-    def numbers(x: Any, y: Any) -> Any:
-        if divides and is_zero(y):
-            raise ZeroDivisionError("float division by zero")
-        if ufunc is np.power:
-            return power(x, y)
-        return number(wrap_ufunc(ufunc, (x, y)))
-
-    def forward(self: Any, other: Any) -> Any:
-        if type(self) is CapturedFloat and type(other) in NUMBERS:
-            return numbers(self, other)
-        return apply_ufunc(ufunc, "__call__", (self, other), {})
-
-    def reflected(self: Any, other: Any) -> Any:
-        if type(self) is CapturedFloat and type(other) in NUMBERS:
-            return numbers(other, self)
-        return apply_ufunc(ufunc, "__call__", (other, self), {})
-
     def in_place(self: Any, other: Any) -> Any:
         return apply_ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
 
-    setattr(Captured, f"__{name}__", forward)
+    setattr(Captured, f"__{name}__", lambda self, other: _operated(ufunc, self, other))
     if name not in _COMPARISONS:
-        setattr(Captured, f"__r{name}__", reflected)
+        setattr(Captured, f"__r{name}__", lambda self, other: _operated(ufunc, other, self))
         setattr(CapturedArray, f"__i{name}__", in_place)
 
 
@@ -1716,6 +1765,7 @@ _COMPARISONS: Final = {
     "eq": np.equal,
     "ne": np.not_equal,
 }
+_COMPARED: Final = {*_COMPARISONS.values()}
 _ARITHMETIC: Final = {
     "add": np.add,
     "sub": np.subtract,
@@ -1759,11 +1809,16 @@ def _method(func: Any) -> Callable[..., Any]:
     return method
 
 
-def _method_of_data(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        return follow(getattr(self._captured_data(f"ndarray.{name}"), name)(*args, **options))
+def attribute_of_data(array: CapturedArray, name: str) -> Any:
+    """Return an attribute of an array of NumPy's, which has no meaning for a traced one.
 
-    return method
+    Raises:
+        CaptureError: the array is traced.
+    """
+    found = getattr(array._captured_data(f"ndarray.{name}"), name)
+    if name[:2] == "__" or not callable(found):  # it says where the memory is
+        array._captured_memory.is_shared = True
+    return found
 
 
 _FUNCTIONS_OF_NAME: Final = (
@@ -1773,5 +1828,3 @@ _FUNCTIONS_OF_NAME: Final = (
 )
 for _name in _FUNCTIONS_OF_NAME:
     setattr(Captured, _name, _method(getattr(np, _name)))
-for _name in ("byteswap", "dump", "dumps", "tobytes", "tofile"):  # bytes have no derivative
-    setattr(CapturedArray, _name, _method_of_data(_name))

@@ -323,17 +323,6 @@ class Rewriter(ast.NodeTransformer):
     def _none(self, node: ast.AST) -> ast.expr:
         return ast.copy_location(ast.Constant(None), node)
 
-    def visit_Starred(self, node: ast.Starred) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.value = self._dispatch(node.value, "iterate", [node.value])
-        return node
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.expr:
-        self.generic_visit(node)
-        node.value = self._dispatch(node.value, "iterate", [node.value])
-        return node
-
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         (target, *others) = node.targets
         if not others and isinstance(target, ast.Subscript):
@@ -356,33 +345,32 @@ class Rewriter(ast.NodeTransformer):
             loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
             value = self._dispatch(node, name, [loaded, self.visit(node.value)])
             return ast.copy_location(ast.Assign([target], value), node)
-        operator = ast.copy_location(ast.Constant(_MARK + name), node)
         if isinstance(target, ast.Subscript):
             owner, key = self.visit(target.value), self.visit(target.slice)
             place = self._dispatch(target, "item_of", [owner, self._key(key)])
-            return self._statement(node, "change_item", [place, self.visit(node.value), operator])
-        if not _is_mangled(target.attr):
+        elif not _is_mangled(target.attr):
             name_of = self._text(target, target.attr)
             place = self._dispatch(target, "attribute_of", [self.visit(target.value), name_of])
-            return self._statement(
-                node, "change_attribute", [place, self.visit(node.value), operator]
-            )
-        self.generic_visit(node)
-        return node
+        else:
+            self.generic_visit(node)
+            return node
+        operator = self._text(node, _MARK + name)
+        return self._statement(node, "change", [place, self.visit(node.value), operator])
 
     def _statement(self, node: ast.stmt, dispatcher: str, args: Sequence[ast.expr]) -> ast.stmt:
         return ast.copy_location(ast.Expr(self._dispatch(node, dispatcher, args)), node)
 
-    def visit_For(self, node: ast.For) -> ast.stmt:
+    def _iterating(self, node: Any) -> Any:
+        """Dispatch what a statement or an expression iterates over."""
         self.generic_visit(node)
-        node.iter = self._dispatch(node.iter, "iterate", [node.iter])
+        name = "iter" if hasattr(node, "iter") else "value"
+        is_target = isinstance(getattr(node, "ctx", None), ast.Store)
+        if not is_target and not getattr(node, "is_async", False):
+            iterable = getattr(node, name)
+            setattr(node, name, self._dispatch(iterable, "iterate", [iterable]))
         return node
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        self.generic_visit(node)
-        if not node.is_async:
-            node.iter = self._dispatch(node.iter, "iterate", [node.iter])
-        return node
+    visit_For = visit_comprehension = visit_Starred = visit_YieldFrom = _iterating  # noqa: N815
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         self.generic_visit(node)
@@ -397,23 +385,16 @@ class Rewriter(ast.NodeTransformer):
         noted = ast.copy_location(ast.Expr(self._dispatch(node, "note", [variables])), node)
         return [node, noted]
 
-    def visit_match_case(self, node: ast.match_case) -> ast.match_case:
-        node.guard = node.guard and self.visit(node.guard)
-        node.body = [self.visit(statement) for statement in node.body]
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
-        node.value = node.value and self.visit(node.value)
-        return node
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        returns, node.returns = node.returns, None
+    def _without_annotations(self, node: Any) -> Any:
+        """Visit all but annotations, which may be text, and patterns, which are no expressions."""
+        names = [name for name in ("annotation", "returns", "pattern") if hasattr(node, name)]
+        kept = {name: node.__dict__.pop(name) for name in names}
         self.generic_visit(node)
-        node.returns = returns
+        node.__dict__.update(kept)
         return node
+
+    visit_match_case = visit_AnnAssign = visit_arg = _without_annotations  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = _without_annotations  # noqa: N815
 
 
 def _is_mangled(name: str) -> bool:

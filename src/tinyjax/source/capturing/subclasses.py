@@ -19,7 +19,7 @@ _NOT_METHODS: Final = frozenset(
         *("__new__", "__init__", "__dict__", "__weakref__", "__class__", "__slots__", "__reduce__"),
         *("__array_ufunc__", "__array_function__", "__array_finalize__", "__array_wrap__"),
         *("__init_subclass__", "__setstate__", "__array__", "__class_getitem__", "__module__"),
-        *("__doc__", "__hash__", "__array_priority__"),
+        *("__doc__", "__array_priority__"),
     )
 )
 
