@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import source
 from tinyjax.errors import CaptureError
@@ -158,3 +159,26 @@ def test_annotated_assignments_leave_nothing() -> None:
     model = Annotated()
     assert tinyjax.grad(source.capture(model.value))(3.0) == 12.0
     assert vars(model) == {}
+
+
+def rows_of_tinyjax(x: Any) -> Any:
+    rows = jnp.stack([x, x])
+    row = rows[0]
+    row *= 2
+    return jnp.sum(rows)
+
+
+def sine_of_tinyjax(x: Any) -> Any:
+    a = jnp.sin(x) * 2
+    b = a
+    b += 1
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("fun", [rows_of_tinyjax, sine_of_tinyjax])
+def test_arrays_of_tinyjax_are_not_changed_in_place(fun: Any) -> None:
+    """Captured arrays are NumPy's; what is not certain to be one is refused."""
+    x = np.array([1.0, 2.0])
+    for transformed in (tinyjax.grad(source.capture(fun)), tinyjax.jit(source.capture(fun))):
+        with raises(CaptureError, match="augmented assignment changes an array is not known"):
+            transformed(x)

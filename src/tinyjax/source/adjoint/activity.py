@@ -307,7 +307,8 @@ class Activity:
         known = syntax.OPERATORS | {operator.getitem, abs} if is_changing else methods.UNFOLLOWED
         if not runtime.is_in(statement.function, known | methods.UNFOLLOWED):
             return False
-        return any(map(self.may_be_object, statement.call.args))
+        count = 1 if statement.function is operator.getitem else 2
+        return any(map(self.may_be_object, statement.call.args[:count]))
 
     def may_be_object(self, atom: ir.Atom) -> bool:
         """Return whether a value may be an object with methods of its own."""

@@ -186,11 +186,13 @@ def _check(
 ) -> None:
     """Check that a statement calls no method of an object's that is not followed."""
     args = statement.call.args
+    if statement.function is operator.getitem:
+        args = args[:1]  # the index may be a slice
     if activity.may_be_method(statement):
         writer.emit(check_native, statement.variable, *args)
     is_attribute = statement.function is getattr and activity.writes is not None
     if is_attribute and activity.may_be_object(args[0]):
-        writer.emit(check_stored, *args[:2])
+        writer.emit(check_stored, *args)
 
 
 def _write(

@@ -208,7 +208,12 @@ def _dispatched_if_function(x: Any) -> Any:
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function of tinyjax's, which takes and gives traced values."""
-    return ndarrays.wrap(ndarrays.with_values(g, args, kwargs))
+    result = ndarrays.wrap(ndarrays.with_values(g, args, kwargs))
+    run = runs.current.get()
+    gives_numpy = rewriting.module_of(g).startswith("tinyjax.source")
+    if run is not None and not gives_numpy and ndarrays.holds_captured(result):
+        run.uses_tinyjax = True
+    return result
 
 
 def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:

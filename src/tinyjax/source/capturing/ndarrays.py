@@ -1749,6 +1749,8 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
 
 def _binary(ufunc: np.ufunc, name: str) -> None:
     def in_place(self: Any, other: Any) -> Any:
+        if self._captured_memory.is_computed:
+            runs.check_in_place()
         return apply_ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
 
     setattr(Captured, f"__{name}__", lambda self, other: _operated(ufunc, self, other))

@@ -25,11 +25,13 @@ class Run:
         refusals: what was refused. An error that the program catches refuses its result.
         texts: the texts that traced values have been written as.
         stores: the containers that values have been stored in, by their identities.
+        uses_tinyjax: whether the program has called a function of tinyjax itself.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
     texts: set[str] = attrs.field(factory=set)
     stores: dict[int, Any] = attrs.field(factory=dict)
+    uses_tinyjax: bool = False
 
 
 E = TypeVar("E", bound=ConcretizationError)
@@ -43,6 +45,23 @@ def refusal(what: str, advice: str = "") -> CaptureError:
         + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
     ).at(frames.user_location())
     return note_refusal(error)
+
+
+def check_in_place() -> None:
+    """Check that ``a += b`` changes ``a``, which an array of tinyjax's does not.
+
+    Raises:
+        CaptureError: the program has called functions of tinyjax, so that it may be one.
+    """
+    run = current.get()
+    if run is not None and run.uses_tinyjax:
+        raise note_refusal(
+            CaptureError(
+                "whether an augmented assignment changes an array is not known in a program that "
+                "calls functions of tinyjax: arrays of NumPy change, and those of tinyjax do not. "
+                "Write x = x + y in place of x += y, or x[...] = x + y."
+            ).at(frames.user_location())
+        )
 
 
 def note_refusal(error: E) -> E:
