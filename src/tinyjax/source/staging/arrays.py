@@ -680,7 +680,7 @@ def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
     if is_of_program and isinstance(array, (Array, np.ndarray)):
         raise runtime.InPlaceError
     if not conditions:
-        fun(array, index, value)  # which says what is wrong
+        raise staging_values.not_staged("an assignment to an item of an object is not staged.")
     name = here.entered[-1].code.co_qualname if here.entered else "an assignment"
     raise effects.refusal(f"{name}()", "assigns an item")
 

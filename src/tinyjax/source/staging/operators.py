@@ -520,7 +520,12 @@ def check(failed: Any, error: Exception) -> None:
 def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like."""
     session = this_session()
-    runtime.check_in_place(operation, value)
+    try:
+        runtime.check_in_place(operation, value)
+    except errors.SourceError as error:
+        if session.conditions:  # an effect
+            raise
+        raise staging_values.NotStagedError(error) from None
     result = session.call(operation, (value, operand), {})
     if not isinstance(value, Array) or not session.aliases.roots(value):
         return result

@@ -19,6 +19,7 @@ from tinyjax._base.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, u
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, operands as opd
+from tinyjax.core.values.array import IndexUpdate
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import arrays, graph, ragged, values
@@ -144,7 +145,7 @@ class Run:
             arrays.note_mask(function, args, result)
             is_made = self.made.get(statement.variable)
             is_new = is_made or (is_made is False and arrays.is_new(function, args))
-            return self.as_made(result, args) if is_new else result
+            return self.as_made(function, args, result) if is_new else result
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise
         except Exception as error:
@@ -160,15 +161,18 @@ class Run:
             _note(error, here)
             raise
 
-    def as_made(self, result: Any, args: Sequence[Any]) -> Any:
+    def as_made(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         """Return an array that a call has made as one that may be changed in place.
+
+        What ``x.at[...]`` gives is an array of tinyjax, which is not.
 
         Raises:
             InPlaceError: it may be one that an object holds, of which an operator is a method.
         """
         if not self.session.is_cautious and any(map(values.is_object, args)):
             raise runtime.InPlaceError
-        return arrays.as_staged(result)
+        is_of_tinyjax = isinstance(getattr(function, "__self__", None), IndexUpdate)
+        return result if is_of_tinyjax else arrays.as_staged(result)
 
     # Blocks
 
