@@ -119,7 +119,7 @@ class Program:
         total = "\n    + ".join(self.terms) or "0.0"
         return f"def {self.name}(x):\n{lines}    return (\n{_indented(total)}    )\n"
 
-    def without(self, line: int) -> "Program":
+    def shortened(self, line: int) -> "Program":
         """Return the program without the statement or the term of a line, or the last of them.
 
         Args:

@@ -322,7 +322,7 @@ def thinned(program: Program, check: str, folder: Path) -> Program:
             error = raised
         if error is None:
             return program
-        program = program.without(_line_of(error, program, module))
+        program = program.shortened(_line_of(error, program, module))
     return program
 
 

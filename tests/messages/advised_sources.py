@@ -30,25 +30,17 @@ def counting(n: Any) -> Any:
 
 
 def augmented(x: Any) -> Any:
-    xs = [1.0]
-    xs += [x]
-    return xs[1]
+    y = jnp.sin(x)
+    z = y
+    z += 1.0
+    return jnp.sum(y * z)
 
 
 def not_augmented(x: Any) -> Any:
-    xs = [1.0]
-    xs = xs + [x]  # noqa: RUF005
-    return xs[1]
-
-
-def of_other_shape(x: Any) -> Any:
-    x.shape = (-1, 1)
-    return x[0, 0]
-
-
-def reshaped(x: Any) -> Any:
-    x = x.reshape((-1, 1))
-    return x[0, 0]
+    y = jnp.sin(x)
+    z = y
+    z = z + 1.0
+    return jnp.sum(y * z)
 
 
 def recursive(n: Any) -> Any:

@@ -112,16 +112,18 @@ class Computing:
     def __init__(self, v: Any) -> None:
         self.v = v
 
-    def by(self, other: Any = 1) -> Any:
+    def triple(self, other: Any = 1) -> Any:
         return self.v * 3
 
-    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = by
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = by
-    __radd__ = __rmul__ = __rsub__ = __rtruediv__ = __lshift__ = __rshift__ = __and__ = by
-    __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __call__ = by
-    __eq__ = __ne__ = by  # type: ignore[assignment]
-    value = property(by)
-    cached = functools.cached_property(by)
+    __neg__ = __pos__ = __invert__ = __abs__ = __round__ = __floor__ = __ceil__ = __trunc__ = triple
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = (
+        triple
+    )
+    __radd__ = __rmul__ = __rsub__ = __rtruediv__ = __lshift__ = __rshift__ = __and__ = triple
+    __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __call__ = triple
+    __eq__ = __ne__ = triple  # type: ignore[assignment]
+    value = property(triple)
+    cached = functools.cached_property(triple)
 
     def __divmod__(self, other: Any) -> Any:
         return self.v * 4, other
@@ -351,7 +353,7 @@ COMPUTED: Final = (
 h + 1.0, h - 1.0, h * 2.0, h / 2.0, h // 2.0, h % 2.0, h ** 2, h @ 1.0
 1.0 + h, 2.0 * h, 1.0 - h, 1.0 / h, h << 1, h >> 1, h & 1, h | 1, h ^ 1
 h < 1, h <= 1, h > 1, h >= 1, h == 1, h != 1, h[2]
-h.value, h.cached, h.twice, h.computed, h.by(), getattr(h; "value"), getattr(h; "other")
+h.value, h.cached, h.twice, h.computed, h.triple(), getattr(h; "value"), getattr(h; "other")
 operator.lt(h; 1), operator.floordiv(h; 2), operator.attrgetter("value")(h)
 """.replace("\n", ", ")
     .strip(", ")
@@ -404,11 +406,11 @@ def check(text: str) -> tuple[str, ...]:
         ("gradient", tinyjax.grad(compiled_program), slopes),
     ):
         try:
-            found = fun(POINT.copy())
+            result = fun(POINT.copy())
         except TinyjaxError:
             refused.append(name)
         else:
-            np.testing.assert_allclose(found, value, 1e-6, 1e-6, err_msg=f"{name}\n{text}")
+            np.testing.assert_allclose(result, value, 1e-6, 1e-6, err_msg=f"{name}\n{text}")
     return tuple(refused)
 
 

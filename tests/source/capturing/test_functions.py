@@ -246,11 +246,11 @@ def test_astype_gives_the_array_that_numpy_gives(order: Any, is_traced: bool) ->
         pairs = zip(made, parts, strict=True)
         return [(x is part, x.strides) for x, part in pairs]
 
-    found: list[Any] = []
+    results: list[Any] = []
 
     def program(x: Any) -> Any:
-        found[:] = seen(np.ones((2, 3)) * (x if is_traced else 1.0))
+        results[:] = seen(np.ones((2, 3)) * (x if is_traced else 1.0))
         return x
 
     tinyjax.grad(source.capture(program))(1.0)
-    assert found == seen(np.ones((2, 3)))
+    assert results == seen(np.ones((2, 3)))

@@ -210,7 +210,7 @@ class Activity:
         """Find the ranks and kinds of variables, and those whose cotangents are in shadows."""
         self.ranks = Ranks(self.ir, arguments)
         variables = [v for block in self.ir.blocks for v in block.defined]
-        known = self.ranks.kinds(variables)
+        known = self.ranks.kinds_of(variables)
         self.kinds = infer(self.ir, arguments, assumed=known)
         if not is_writing:
             return

@@ -59,7 +59,7 @@ ITERATING: Final[frozenset[Any]] = frozenset(
 VIEWING: Final = facts.VIEWS | {
     *(np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.require),
 }
-#: Staged arrays have views of their own; NumPy is asked which.
+#: Staged arrays have views of their own; NumPy says which.
 STAGING: Final = Follower(
     VIEWING - {np.lib.stride_tricks.as_strided},
     facts.VIEW_METHODS | facts.VIEW_ATTRIBUTES | {"astype", "flat"},

@@ -16,51 +16,40 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source import facts
+from tinyjax.source.adjoint import kinds
 from tinyjax.source.adjoint.aliases import WRITING
-from tinyjax.source.adjoint.kinds import (
-    ACTIVE,
-    DTYPE,
-    FLOAT,
-    INTEGER,
-    NUMBER,
-    RANGE,
-    SLICE,
-    Kind,
-    array,
-    shape,
-)
 from tinyjax.source.adjoint.rules import arrays
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
 #: What gives its first argument, or a copy of it.
 _SAME: Final = frozenset((runtime.defined, runtime.fitting, runtime.items_of, arrays.copied))
 #: What gives one number of whatever it takes: neither several nor a truth value.
-_NUMBERS: Final[dict[Any, Kind]] = {
-    **{f: NUMBER for name, f in vars(math).items() if not re.match("_|is|modf|frexp", name)},
-    **dict.fromkeys((len, int), INTEGER),
-    float: FLOAT,
+_NUMBERS: Final[dict[Any, kinds.Kind]] = {
+    **{f: kinds.NUMBER for name, f in vars(math).items() if not re.match("_|is|modf|frexp", name)},
+    **dict.fromkeys((len, int), kinds.INTEGER),
+    float: kinds.FLOAT,
 }
-_SCALARS: Final[dict[type | None, Kind]] = {int: INTEGER, float: FLOAT}
-_OF_TYPE: Final = {**_SCALARS, slice: SLICE, type(...): SLICE}
+_SCALARS: Final[dict[type | None, kinds.Kind]] = {int: kinds.INTEGER, float: kinds.FLOAT}
+_OF_TYPE: Final = {**_SCALARS, slice: kinds.SLICE, type(...): kinds.SLICE}
 #: The types of elements by the classes that are taken for dtypes.
 _DTYPES: Final[dict[Any, type]] = {bool: bool, int: int, float: float} | dict.fromkeys(
     (np.float64, np.float32), float
 )
 
 
-def _of_constant(constant: ir.Constant) -> Kind:
-    return _OF_TYPE.get(type(constant.value), ACTIVE)
+def _of_constant(constant: ir.Constant) -> kinds.Kind:
+    return _OF_TYPE.get(type(constant.value), kinds.ACTIVE)
 
 
-def _join(x: Kind, y: Kind) -> Kind:
+def _join(x: kinds.Kind, y: kinds.Kind) -> kinds.Kind:
     if x is y:
         return x
-    return NUMBER if x.numeric and y.numeric else ACTIVE
+    return kinds.NUMBER if x.numeric and y.numeric else kinds.ACTIVE
 
 
-def _with_axes(axes: int, scalar: type) -> Kind:
+def _with_axes(axes: int, scalar: type) -> kinds.Kind:
     """Return the kind of an array, or of a number without axes."""
-    return array(axes, scalar) if axes else _SCALARS.get(scalar, ACTIVE)
+    return kinds.array(axes, scalar) if axes else _SCALARS.get(scalar, kinds.ACTIVE)
 
 
 class Ranks:
@@ -70,17 +59,17 @@ class Ranks:
     nothing is known is ``ACTIVE``.
     """
 
-    def __init__(self, program: ir.IR, arguments: tuple[Kind, ...]) -> None:
+    def __init__(self, program: ir.IR, arguments: tuple[kinds.Kind, ...]) -> None:
         self._calls: dict[ir.Atom, ir.Call] = {s.variable: s.call for s in program.statements}
         pairs = zip(program.blocks[0].arguments, arguments, strict=True)
-        known = {v: kind if kind.form in ("number", "array") else ACTIVE for v, kind in pairs}
-        self._kinds: dict[ir.Atom, Kind] = dict(known.items())
+        known = {v: kind if kind.form in ("number", "array") else kinds.ACTIVE for v, kind in pairs}
+        self._kinds: dict[ir.Atom, kinds.Kind] = dict(known.items())
         found = analysis.propagate(program, known, _of_constant, self._of_statement, _join)
         self._kinds = dict(found.items())
 
-    def kind_of(self, atom: ir.Atom) -> Kind:
+    def kind_of(self, atom: ir.Atom) -> kinds.Kind:
         """Return the kind of a value."""
-        known = self._kinds.get(atom, ACTIVE)
+        known = self._kinds.get(atom, kinds.ACTIVE)
         return _of_constant(atom) if isinstance(atom, ir.Constant) else known
 
     def is_real(self, atom: ir.Atom) -> bool:
@@ -97,19 +86,23 @@ class Ranks:
 
     def is_basic(self, index: ir.Atom) -> bool:
         """Return whether an index is made of numbers and slices."""
-        return all(part.numeric or part is SLICE for part in self._parts(index))
+        return all(part.numeric or part is kinds.SLICE for part in self._parts(index))
 
-    def kinds(self, variables: Iterable[ir.Variable]) -> dict[ir.Variable, Kind]:
+    def kinds_of(self, variables: Iterable[ir.Variable]) -> dict[ir.Variable, kinds.Kind]:
         """Return the kinds that variables have if they are active, where that is known."""
         pairs = [(v, self.kind_of(v)) for v in variables]
-        return {v: FLOAT if kind is NUMBER else kind for v, kind in pairs if kind is not ACTIVE}
+        return {
+            v: kinds.FLOAT if kind is kinds.NUMBER else kind
+            for v, kind in pairs
+            if kind is not kinds.ACTIVE
+        }
 
-    def _of_statement(self, call: ir.Call, operands: list[Kind]) -> Kind:
+    def _of_statement(self, call: ir.Call, operands: list[kinds.Kind]) -> kinds.Kind:
         self._kinds.update(zip(call.atoms, operands, strict=True))
         args = operands[1 : 1 + len(call.args)]
         return self._of_call(ir.value_of(call.function), call, args)
 
-    def _of_call(self, function: Any, call: ir.Call, args: list[Kind]) -> Kind:
+    def _of_call(self, function: Any, call: ir.Call, args: list[kinds.Kind]) -> kinds.Kind:
         if function is None:
             return self._of_method(call, args)
         if function is getattr and len(args) == 2:
@@ -121,40 +114,42 @@ class Ranks:
             new = self._of_call(ir.value_of(call.args[0]), operation, args[1:])
             return args[1] if args[1].is_array else new
         if runtime.is_in(function, _SAME) or function is runtime.unpacked:
-            return args[0] if function in _SAME or args[0].form == "shape" else ACTIVE
+            return args[0] if function in _SAME or args[0].form == "shape" else kinds.ACTIVE
         if function in (range, slice):
-            return RANGE if function is range else SLICE
+            return kinds.RANGE if function is range else kinds.SLICE
         if runtime.is_in(function, facts.MAKERS):
             return self._of_maker(function, call, args)
         if facts.is_determined(function):
             return self._of_determined(function, call, args)
         if function in (min, max) and len(args) > 1 and not call.keywords:
-            return functools.reduce(_join, args) if all(x.numeric for x in args) else ACTIVE
+            return functools.reduce(_join, args) if all(x.numeric for x in args) else kinds.ACTIVE
         is_number = not call.keywords and runtime.is_in(function, _NUMBERS)
-        return _NUMBERS[function] if is_number else ACTIVE
+        return _NUMBERS[function] if is_number else kinds.ACTIVE
 
-    def _of_method(self, call: ir.Call, args: list[Kind]) -> Kind:
+    def _of_method(self, call: ir.Call, args: list[kinds.Kind]) -> kinds.Kind:
         """Return the kind of the result of a method, that of the function of the same name."""
         method = self._calls.get(call.function)
         if method is None or not ir.is_attribute(method):
-            return ACTIVE
+            return kinds.ACTIVE
         owner, name = method.args[0], ir.value_of(method.args[1])
         kind = self.kind_of(owner)
         function = getattr(np, name, None) if name in facts.FRESH_METHODS else None
         if kind.form != "array" or not facts.is_determined(function):
-            return ACTIVE
+            return kinds.ACTIVE
         whole = ir.Call(ir.function(function), (owner, *call.args), call.keywords)
         return self._of_determined(function, whole, [kind, *args])
 
-    def _of_determined(self, function: Any, call: ir.Call, args: list[Kind]) -> Kind:
+    def _of_determined(self, function: Any, call: ir.Call, args: list[kinds.Kind]) -> kinds.Kind:
         """Return the kind of what NumPy determines by the axes and the types of operands."""
         has_axis = call.names == ("axis",) and type(ir.value_of(call.keywords[0][1])) is int
         if call.keywords and not has_axis:
-            return ACTIVE
+            return kinds.ACTIVE
         is_power = function in (operator.pow, np.power) and len(args) == 2
         if is_power and all(x.numeric for x in args):
             is_real = args[1].scalar is int or self._is_of_numpy(call.args[0])
-            return ACTIVE if not is_real else FLOAT if args[0] is FLOAT else NUMBER
+            if not is_real:
+                return kinds.ACTIVE
+            return kinds.FLOAT if args[0] is kinds.FLOAT else kinds.NUMBER
         return _determined(function, tuple(args), has_axis=has_axis)
 
     def _is_of_numpy(self, atom: ir.Atom) -> bool:
@@ -169,7 +164,7 @@ class Ranks:
             return any(self.is_array(x) or self._is_of_numpy(x) for x in call.args)
         return facts.is_determined(function)
 
-    def _of_maker(self, function: Any, call: ir.Call, args: list[Kind]) -> Kind:
+    def _of_maker(self, function: Any, call: ir.Call, args: list[kinds.Kind]) -> kinds.Kind:
         """Return the kind of an array that is made of its shape."""
         axes: int | None = 2
         count = len([x for x in args if x.numeric])  # the arguments before a dtype
@@ -179,13 +174,13 @@ class Ranks:
         dtypes = [x for name, x in call.keywords if name == "dtype"]
         is_known = len(dtypes) == len(call.keywords)
         dtypes += call.args[count:]
-        known = [float if self.kind_of(x) is DTYPE else ir.value_of(x) for x in dtypes]
+        known = [float if self.kind_of(x) is kinds.DTYPE else ir.value_of(x) for x in dtypes]
         if function is np.full and not known:
             known = [args[1].scalar]
         is_known = is_known and len(known) <= 1 and all(runtime.is_in(x, _DTYPES) for x in known)
         if not axes or not is_known:
-            return ACTIVE
-        return array(axes, _DTYPES[known[0]] if known else float)
+            return kinds.ACTIVE
+        return kinds.array(axes, _DTYPES[known[0]] if known else float)
 
     def _sizes(self, atom: ir.Atom) -> int | None:
         """Return the number of sizes in a shape."""
@@ -194,19 +189,21 @@ class Ranks:
             return kind.axes
         return len(parts) if all(part.numeric for part in parts) else None
 
-    def _of_item(self, owner: Kind, index: ir.Atom) -> Kind:
+    def _of_item(self, owner: kinds.Kind, index: ir.Atom) -> kinds.Kind:
         parts = self._parts(index)
         if owner.form in ("range", "shape"):
-            return INTEGER if len(parts) == 1 and parts[0].numeric else ACTIVE
+            return kinds.INTEGER if len(parts) == 1 and parts[0].numeric else kinds.ACTIVE
         if owner.form != "array" or owner.scalar is None:
-            return ACTIVE
+            return kinds.ACTIVE
         if not self.is_basic(index):  # a vector of indices gives as many axes
-            return owner if len(parts) == 1 and parts[0].is_array and parts[0].axes == 1 else ACTIVE
-        axes = owner.axes - len(parts) + parts.count(SLICE)
-        is_known = axes > 0 or (axes == 0 and SLICE not in parts)  # an ellipsis leaves an array
-        return _with_axes(axes, owner.scalar) if is_known else ACTIVE
+            is_vector = len(parts) == 1 and parts[0].is_array and parts[0].axes == 1
+            return owner if is_vector else kinds.ACTIVE
+        axes = owner.axes - len(parts) + parts.count(kinds.SLICE)
+        is_item = axes == 0 and kinds.SLICE not in parts  # an ellipsis leaves an array
+        is_known = axes > 0 or is_item
+        return _with_axes(axes, owner.scalar) if is_known else kinds.ACTIVE
 
-    def _parts(self, atom: ir.Atom) -> list[Kind]:
+    def _parts(self, atom: ir.Atom) -> list[kinds.Kind]:
         """Return the kinds of a tuple's items, or of the one part of another index."""
         if isinstance(atom, ir.Constant) and isinstance(atom.value, tuple):
             return [_of_constant(ir.literal(item)) for item in atom.value]
@@ -215,32 +212,32 @@ class Ranks:
         return [*map(self.kind_of, call.args if call is not None and is_tuple else (atom,))]
 
 
-def _of_attribute(owner: Kind, name: Any) -> Kind:
+def _of_attribute(owner: kinds.Kind, name: Any) -> kinds.Kind:
     if owner.form not in ("number", "array"):
-        return ACTIVE
+        return kinds.ACTIVE
     if name in ("size", "ndim"):
-        return INTEGER
+        return kinds.INTEGER
     if name == "shape":
-        return shape(owner.axes)
+        return kinds.shape(owner.axes)
     if name in ("T", "real"):
         return owner
-    is_of_floats = name == "dtype" and (owner is FLOAT or owner.is_real_array)
-    return DTYPE if is_of_floats else ACTIVE
+    is_of_floats = name == "dtype" and (owner is kinds.FLOAT or owner.is_real_array)
+    return kinds.DTYPE if is_of_floats else kinds.ACTIVE
 
 
 @functools.cache
-def _determined(function: Any, args: tuple[Kind, ...], *, has_axis: bool) -> Kind:
+def _determined(function: Any, args: tuple[kinds.Kind, ...], *, has_axis: bool) -> kinds.Kind:
     """Return the kind of a result from those of operands; one that is not known is any array."""
     results = [
         facts.result_of(function, operands, has_axis=has_axis)
         for operands in itertools.product(*map(_operands, args))
     ]
-    kind = functools.reduce(_join, [ACTIVE if x is None else _with_axes(*x) for x in results])
+    kind = functools.reduce(_join, [kinds.ACTIVE if x is None else _with_axes(*x) for x in results])
     is_known = kind.numeric or all(x.form in ("number", "array") for x in args)
-    return kind if is_known else ACTIVE
+    return kind if is_known else kinds.ACTIVE
 
 
-def _operands(kind: Kind) -> list[tuple[int, type]]:
+def _operands(kind: kinds.Kind) -> list[tuple[int, type]]:
     """Return what an operand of a kind may be: the number of axes, and the type of elements."""
     if kind.form not in ("number", "array"):
         return [(3, scalar) for scalar in (float, int, bool, complex)]

@@ -34,7 +34,7 @@ from tinyjax.source.adjoint.cotangents import (
 from tinyjax.source.capturing import calls, ndarrays, rewriting
 from tinyjax.source.capturing.api import capture
 from tinyjax.source.ir import find
-from tinyjax.source.staging import StagedFunction
+from tinyjax.source.staging.function import StagedFunction, reason_of_capture
 
 #: Errors that say more than why the source cannot be read, or are for ``jit``.
 _OF_PROGRAM: Final = (errors.DifferentiationError, errors.UndecidedError, errors.DivergenceError)
@@ -233,7 +233,7 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     name = frames.describe_function(fun)
     staged = inspect.unwrap(fun, stop=lambda inner: isinstance(inner, StagedFunction))
     if isinstance(staged, StagedFunction):
-        reason = staged.reason_of_capture(*args, **kwargs)
+        reason = reason_of_capture(staged.fun, args, kwargs)
         return f"{name} is staged." if reason is None else f"{name} is captured: {reason}"
     read = _Calls(_read_function)
     try:

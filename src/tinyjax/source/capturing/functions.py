@@ -453,7 +453,7 @@ def _of_triangle(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) 
 
 @around(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)
 def _of_quantiles(function: Any, before: Any, a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    """Let NumPy check which quantiles are asked for, if they are data."""
+    """Let NumPy check the quantiles, if they are data."""
     if not is_traced(q):
         function([0.0], plain(q))
     return before(a, q, *args, **kwargs)

@@ -311,7 +311,7 @@ class CapturedFloat(CapturedScalar):
 
 
 class Origin:
-    """What an array is a view of, and the traced elements that it had last.
+    """An array of which another is a view, and the traced elements that it had last.
 
     Args:
         parent: the array that it is a view of.
@@ -331,7 +331,7 @@ class CapturedArray(Captured):
     """An array under capture, or a view of one.
 
     An array of data that nothing shares has no memory of its own yet: it is made where it is
-    asked for (``of_data``).
+    needed (``of_data``).
 
     Args:
         memory: its memory.
@@ -1182,7 +1182,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
 
 
 def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> None:
-    """Write values where an operation of NumPy's does, which is asked with numbers in their place.
+    """Write values where an operation of NumPy's does, which is done to numbers in their place.
 
     Args:
         target: the array to be written to.

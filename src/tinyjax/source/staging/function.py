@@ -75,28 +75,34 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
             result = _captured(self.fun, args, kwargs, _reason_of(error))
         return result
 
-    def reason_of_capture(self, *args: P.args, **kwargs: P.kwargs) -> errors.TinyjaxError | None:
-        """Return why a call is captured; None if it is staged. Integers and texts are static."""
-        leaves, structure = tree.flatten((args, kwargs))
-        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _TRACED)]
-
-        def program(*traced: Any) -> Any:
-            values = dict(zip(places, traced, strict=True))
-            now = [values.get(i, leaf) for i, leaf in enumerate(leaves)]
-            return call(self.fun, *tree.unflatten(structure, now))
-
-        try:
-            make_jaxpr(program)(*[leaves[i] for i in places])
-        except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
-            return _reason_of(error)
-        return None
-
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         """Bind as a method does."""
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<staging of {frames.describe_function(self.fun)}>"
+
+
+def reason_of_capture(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> errors.TinyjaxError | None:
+    """Return why a function is captured, and not staged; None if it is staged.
+
+    Integers and texts among its arguments are static.
+    """
+    leaves, structure = tree.flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _TRACED)]
+
+    def program(*traced: Any) -> Any:
+        values = dict(zip(places, traced, strict=True))
+        now = [values.get(i, leaf) for i, leaf in enumerate(leaves)]
+        return call(fun, *tree.unflatten(structure, now))
+
+    try:
+        make_jaxpr(program)(*[leaves[i] for i in places])
+    except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
+        return _reason_of(error)
+    return None
 
 
 def _reason_of(
@@ -117,8 +123,8 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
     ``break``, ``continue`` and early ``return`` anywhere. Python does everything that does not
     depend on traced values, and a call without traced values is a plain call of the function.
 
-    A program that cannot be read, or of which it is not certain what the arrays that it changes
-    share memory with, is captured as a whole (``capture``): then ``jit`` compiles a program for
+    A program is captured as a whole (``capture``) if a part of it cannot be read, or if it is not
+    certain what the arrays that it changes share memory with. Then ``jit`` compiles a program for
     each path through it. ``explain`` says which of the two a program is, and why.
 
     Args:

@@ -240,7 +240,7 @@ class Aliases:
         if len(unknown) > _UNKNOWN or not (is_elementwise or _is_numpys(function, args)):
             return False
         for orders in itertools.product(_ORDERS, repeat=len(unknown)):
-            given = self._asked(function, args, kwargs, iter(orders))
+            given = self._result_by_numpy(function, args, kwargs, iter(orders))
             if not isinstance(given, np.ndarray) or not _is_in_order(given):
                 return False
         return True
@@ -257,7 +257,7 @@ class Aliases:
                 return False
         if not _is_numpys(function, args):
             return False
-        given = self._asked(function, args, kwargs, iter(()))
+        given = self._result_by_numpy(function, args, kwargs, iter(()))
         if isinstance(given, np.ndarray):
             self.points.add(id(result))
         may_be = given is None or isinstance(given, np.ndarray)
@@ -265,7 +265,7 @@ class Aliases:
             self.follow(result, (id(result),))
         return may_be
 
-    def _asked(
+    def _result_by_numpy(
         self,
         function: Any,
         args: Sequence[Any],
@@ -328,7 +328,7 @@ class Aliases:
                     raise _shared(variable.name or "a value")
 
 
-#: The most items of each axis of an array that NumPy is asked with, and the most arrays of which
+#: The most items of each axis of an array in examples for NumPy, and the most arrays of which
 #: the order in memory is not known.
 _SAMPLED: Final = 3
 _UNKNOWN: Final = 3
