@@ -11,6 +11,7 @@ The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhe
 - but positions and counts (``_POSITIONS``) are int64, and sums, products and means compute bools
   and narrow integers in 64 bits (``_WIDENED``), as NumPy does. So ``np.mean(x > 0)`` is a float64.
 - lists and tuples of numbers are taken for arrays, and several results are tuples.
+- of Hermitian matrices one triangle is read, as LAPACK does.
 - nothing is written: ``out=`` and functions that change an argument raise. ``a += x`` rebinds the
   name ``a`` to a traced array.
 - options about memory (``order``, ``subok``, ``casting="same_kind"``) are ignored where they
@@ -599,11 +600,40 @@ def _nan_to_num(x: Any, copy: bool = True, *args: Any, **options: Any) -> Any:
     return jnp.nan_to_num(x, copy, *args, **options)
 
 
-#: What there is for functions that ``tinyjax.numpy`` lacks.
+def of_triangle(a: Any, *, upper: bool) -> Array:
+    """Return the Hermitian matrices of which one triangle is a matrix's: NumPy reads no more."""
+    x = jnp.asarray(a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        return x  # which the functions refuse
+    strict = jnp.triu(x, 1) if upper else jnp.tril(x, -1)
+    whole = jnp.triu(x) if upper else jnp.tril(x)
+    diagonal = 1j * jnp.imag(x) * jnp.eye(x.shape[-1]) if x.dtype.kind == "c" else 0  # is real
+    return (whole - diagonal + jnp.conj(jnp.swapaxes(strict, -1, -2))).astype(x.dtype)
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Array:
+    """Compute ``np.linalg.cholesky``, which reads one triangle."""
+    return jnp.linalg.cholesky(of_triangle(a, upper=upper), upper=upper)
+
+
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Compute ``np.linalg.eigh``, which reads one triangle."""
+    return jnp.linalg.eigh(of_triangle(a, upper=UPLO.upper() == "U"))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Array:
+    """Compute ``np.linalg.eigvalsh``, which reads one triangle."""
+    return jnp.linalg.eigvalsh(of_triangle(a, upper=UPLO.upper() == "U"))
+
+
+#: What there is for functions that ``tinyjax.numpy`` lacks, or that differ there.
 _OWN: Final[dict[str, Callable[..., Any]]] = {
     "astype": _astype,
     "array_repr": _shown,
     "array_str": _shown,
+    "cholesky": cholesky,
+    "eigh": eigh,
+    "eigvalsh": eigvalsh,
     "common_type": _common_type,
     "nan_to_num": _nan_to_num,
     "sliding_window_view": _sliding_window_view,

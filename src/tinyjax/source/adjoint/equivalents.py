@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax.numpy import protocols
 from tinyjax.scipy import special
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
@@ -130,28 +131,6 @@ def own_columns(index: Any) -> Any:
     return jnp.c_[index]
 
 
-def of_triangle(a: Any, *, upper: bool) -> Any:
-    """Return the Hermitian matrices of which one triangle is a matrix's."""
-    a = jnp.asarray(a)
-    strict = jnp.triu(a, 1) if upper else jnp.tril(a, -1)
-    return (jnp.triu(a) if upper else jnp.tril(a)) + jnp.conj(jnp.swapaxes(strict, -1, -2))
-
-
-def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """As ``np.linalg.cholesky``, which reads one triangle."""
-    return jnp.linalg.cholesky(of_triangle(a, upper=upper), upper=upper)
-
-
-def eigh(a: Any, UPLO: str = "L") -> Any:
-    """As ``np.linalg.eigh``, which reads one triangle."""
-    return jnp.linalg.eigh(of_triangle(a, upper=UPLO == "U"))
-
-
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """As ``np.linalg.eigvalsh``, which reads one triangle."""
-    return jnp.linalg.eigvalsh(of_triangle(a, upper=UPLO == "U"))
-
-
 def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a method of a ufunc, which takes lists for arrays."""
     return method(*[jnp.array(x) if isinstance(x, list) else x for x in args], **kwargs)
@@ -160,9 +139,9 @@ def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
-    np.linalg.cholesky: cholesky,
-    np.linalg.eigh: eigh,
-    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.cholesky: protocols.cholesky,
+    np.linalg.eigh: protocols.eigh,
+    np.linalg.eigvalsh: protocols.eigvalsh,
     np.einsum: einsum,
     runtime.by_rows: own_rows,
     runtime.by_columns: own_columns,

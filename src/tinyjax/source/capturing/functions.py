@@ -432,25 +432,6 @@ def _as_data(x: Any) -> Any:
     return runs.decide(to_array(x)._captured_value, "an error") if is_traced(x) else plain(x)
 
 
-def _triangle(a: Any, is_upper: bool) -> Any:
-    """Return the Hermitian matrix that a triangle says, which is all that LAPACK reads."""
-    array = to_array(a)
-    strict = np.triu(array, 1) if is_upper else np.tril(array, -1)
-    diagonal = np.real(np.diagonal(array, axis1=-2, axis2=-1))
-    eye = np.eye(array.shape[-1])
-    return strict + np.conjugate(np.swapaxes(strict, -1, -2)) + diagonal[..., None] * eye
-
-
-@around(np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh)
-def _of_triangle(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """Take a Hermitian matrix as NumPy does, which reads one triangle of it."""
-    shape = to_array(a).shape
-    if not is_traced(a) or len(shape) < 2 or shape[-1] != shape[-2]:
-        return before(a, *args, **kwargs)
-    chosen = [*args, *kwargs.values(), "L"][0]
-    return before(_triangle(a, str(chosen).upper() in ("U", "TRUE")), *args, **kwargs)
-
-
 @around(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)
 def _of_quantiles(function: Any, before: Any, a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     """Let NumPy check the quantiles, if they are data."""
