@@ -644,8 +644,10 @@ def read_by(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise _unknown(f".{fun.__name__}")
     if runtime.is_in(fun, effects.CHANGING) and isinstance(args[0], np.ndarray):
         raise _unknown(fun.__name__)
+    is_index = fun is operator.getitem and not holds(args[0])
     if (
         (holds(args) or holds(kwargs))
+        and not is_index
         and not runtime.is_in(fun, certainty.COMPUTING)
         and not facts.is_fresh(fun, len(args), (*kwargs,))
         and not module.startswith(("tinyjax.", "math", "cmath"))

@@ -219,10 +219,6 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
-        case _ if fun is getattr and _is_of_numpy_only(*args[:2]):
-            raise staging_values.not_staged(
-                f".{args[1]} of an array is not staged: jnp's arrays have none."
-            )
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if (written := _python_version(fun)) is not None:
@@ -231,13 +227,6 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
-
-
-def _is_of_numpy_only(array: Any, name: str) -> bool:
-    """Return whether an attribute is one of NumPy's arrays, and not of those of tinyjax."""
-    if not isinstance(array, (Array, arrays.StagedArray)) or not hasattr(np.ndarray, name):
-        return False
-    return not hasattr(Array, name) or name == "__setitem__"
 
 
 #: Functions of Python's library that call others, or decide by what they are given.

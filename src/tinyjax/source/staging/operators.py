@@ -284,7 +284,8 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
                     "of a number that is static, or with functions of tinyjax.numpy."
                 )
             return functools.partial(METHODS[name], value)
-    if not default and not hasattr(value, name) and hasattr(np.ndarray, name):
+    is_known = hasattr(value, name) and name != "__setitem__"
+    if not default and not is_known and hasattr(np.ndarray, name):
         raise staging_values.not_staged(f".{name} of an array is not taken in a staged program.")
     return getattr(value, name, *default)
 
