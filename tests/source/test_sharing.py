@@ -121,7 +121,7 @@ class Computing:
     )
     __radd__ = __rmul__ = __rsub__ = __rtruediv__ = __lshift__ = __rshift__ = __and__ = triple
     __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __call__ = triple
-    __eq__ = __ne__ = triple  # type: ignore[assignment]
+    __eq__ = __ne__ = triple
     value = property(triple)
     cached = functools.cached_property(triple)
 
