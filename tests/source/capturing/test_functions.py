@@ -254,3 +254,29 @@ def test_astype_gives_the_array_that_numpy_gives(order: Any, is_traced: bool) ->
 
     tinyjax.grad(source.capture(program))(1.0)
     assert results == seen(np.ones((2, 3)))
+
+
+ATTRIBUTES: Final = {*dir(np.ndarray), *dir(float), *dir(type), "__call__", "_captured_value"}
+
+
+def attributes_that_differ(x: Any) -> list[Any]:
+    array, ones = x * np.ones(2), np.ones(2)
+    pairs = [(array, ones), (np.array(x), np.array(1.0)), (x * 2.0, 2.0), (array.sum(), ones.sum())]
+    return [
+        (type(model), name)
+        for value, model in pairs
+        for name in sorted(ATTRIBUTES)
+        if hasattr(value, name) != hasattr(model, name)
+    ]
+
+
+def test_values_have_the_attributes_of_their_classes() -> None:
+    """And none of those that the classes themselves have."""
+    differences: list[Any] = []
+
+    def program(x: Any) -> Any:
+        differences[:] = attributes_that_differ(x)
+        return x
+
+    tinyjax.grad(source.capture(program))(1.0)
+    assert not differences

@@ -79,8 +79,8 @@ def _captured(fun: Any, leaves: Sequence[Any], structure: tree.PyTreeDef) -> Any
 
 def _as_argument(x: Any) -> Any:
     """Return an argument as the program sees it: Python's numbers have 64 bits."""
-    if isinstance(x, tr.Tracer) and x.weak_type and x.dtype in _WIDE:
-        return ndarrays.number(ndarrays.wrap(x.astype(_WIDE[x.dtype])))
+    if isinstance(x, tr.Tracer) and x.weak_type and not x.shape:
+        return ndarrays.number(ndarrays.wrap(x.astype(_WIDE.get(x.dtype, x.dtype))))
     return ndarrays.wrap(x)
 
 

@@ -849,7 +849,7 @@ def get_attribute(owner: Any, name: str, *default: Any) -> Any:
 def has_attribute(owner: Any, name: str) -> bool:
     """Return what the function ``hasattr`` does: of a value, what those of its class have."""
     if type(owner) in _CAPTURED:
-        return hasattr(owner.__class__, name)
+        return any(name in vars(base) for base in owner.__class__.__mro__)
     try:
         attribute(owner, name)
     except AttributeError:
