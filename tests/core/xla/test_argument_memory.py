@@ -93,7 +93,7 @@ def test_memory_goes_with_its_program() -> None:
     gc.collect()  # the programs of other tests
     before = held_bytes()
     double = called(lambda x: x * 2, x)
-    for _ in range(4):  # the memory of a first call that goes on behind its return is not kept
+    for _ in range(20):  # the memory of a first call that goes on behind its return is not kept
         double(x)
     assert held_bytes() > before
     del double
