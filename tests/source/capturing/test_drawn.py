@@ -32,18 +32,19 @@ def test_drawn_programs_are_read_or_captured(tmp_path: Path) -> None:
     assert found.outcomes["read", "right"] > 1.6 * PROGRAMS
 
 
-def test_drawn_programs_are_staged_or_refused(tmp_path: Path) -> None:
-    """``jit(control_flow="source")`` is right in each mode, of what it takes of the programs."""
+@pytest.mark.slow
+def test_drawn_programs_are_staged_or_captured(tmp_path: Path) -> None:
+    """``jit(control_flow="source")`` is right in each mode, and takes most programs."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        seeds = range(4 * PROGRAMS, 6 * PROGRAMS)
+        seeds = range(4 * PROGRAMS, 5 * PROGRAMS)
         found = survey(seeds, tmp_path, most=3, checks=["staged"])
-        thin = survey(seeds[: PROGRAMS // 3], tmp_path, most=3, checks=STAGED, thin=True)
+        thin = survey(seeds[: PROGRAMS // 6], tmp_path, most=3, checks=STAGED, thin=True)
     mistakes = [*found.mistakes, *thin.mistakes]
     texts = [f"{outcome}\n{program}" for program, outcome in mistakes]
     assert not texts, "\n".join(texts)
-    assert found.outcomes["staged", "right"] > 0.2 * len(seeds)
-    assert thin.outcomes["staged_vmap_of_gradient", "right"] > 0.3 * PROGRAMS
+    assert found.outcomes["staged", "right"] > 0.8 * len(seeds)
+    assert thin.outcomes["staged_vmap_of_gradient", "right"] > 0.8 * PROGRAMS // 6
 
 
 def test_programs_are_unlike(tmp_path: Path) -> None:

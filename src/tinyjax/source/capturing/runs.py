@@ -133,7 +133,7 @@ def _common(tracer: BatchTracer, purpose: str) -> HostArray:
                 rows,
             )
         )
-    common: HostArray = rows[0]
+    common: HostArray = rows[0, ...]
     return common
 
 
