@@ -44,7 +44,6 @@ REFUSED: Final = {
 }
 #: What differs from NumPy, and why it may.
 DIFFERENT: Final = {
-    r"nextafter|spacing": "their differences are those of the numbers that there are",
     r"histogram2d|histogramdd|vectorize\(|permuted\(|np\.eye\(": "the order of axes in memory",
     r"linalg\.eig\(": "the strides of the result",
     r"x\[0, 0\] = np\.array\(\[3\.0\]\)": "NumPy deprecated it before it refused it",
