@@ -639,3 +639,22 @@ def test_programs_of_numpy_alone(name: str) -> None:
     turned = tinyjax.jvp(tinyjax.grad(fun), (x,), (x,))[1]  # forward over reverse
     back = tinyjax.grad(lambda x: np.dot(tinyjax.grad(fun)(x), X.ravel()))(x)
     np.testing.assert_allclose(turned, back, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("upper", [False, True])
+def test_one_triangle_of_hermitian_matrices_is_read(dtype: Any, upper: bool) -> None:
+    """NaN in the other one does no harm."""
+    a = np.random.default_rng(0).normal(size=(2, 3, 3)).astype(dtype)
+    if dtype is np.complex128:
+        a += 1j * a[::-1]
+    positive = a @ np.conj(a.swapaxes(1, 2)) + np.eye(3)
+    rows, columns = np.tril_indices(3, -1) if upper else np.triu_indices(3, 1)
+    a[:, rows, columns] = positive[:, rows, columns] = np.nan
+    uplo: Any = "U" if upper else "L"
+    for fun, x in (
+        (lambda x: np.linalg.eigvalsh(x, uplo), a),
+        (lambda x: np.abs(np.linalg.eigh(x, uplo)[1]), a),
+        (lambda x: np.linalg.cholesky(x, upper=upper), positive),
+    ):
+        np.testing.assert_allclose(tinyjax.jit(fun)(x), fun(x), rtol=1e-10, atol=1e-12)

@@ -606,9 +606,8 @@ def of_triangle(a: Any, *, upper: bool) -> Array:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         return x  # which the functions refuse
     strict = jnp.triu(x, 1) if upper else jnp.tril(x, -1)
-    whole = jnp.triu(x) if upper else jnp.tril(x)
-    diagonal = 1j * jnp.imag(x) * jnp.eye(x.shape[-1]) if x.dtype.kind == "c" else 0  # is real
-    return (whole - diagonal + jnp.conj(jnp.swapaxes(strict, -1, -2))).astype(x.dtype)
+    diagonal = jnp.where(np.eye(x.shape[-1], dtype=bool), jnp.real(x), 0)
+    return strict + jnp.conj(jnp.swapaxes(strict, -1, -2)) + diagonal
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
