@@ -509,12 +509,6 @@ def _fitting(result: Any, array: Any) -> Any:
     return result
 
 
-def roots_in(value: Any) -> session.Roots:
-    """Return the arrays whose data a value shares."""
-    roots = session.this_session().aliases.roots
-    return session.Roots().union(*map(roots, staging_values.arrays_in(value)))
-
-
 def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:
     """Write down how a mask is computed, so that another one of the same is known to be equal."""
     is_computed = isinstance(function, np.ufunc) or runtime.is_in(function, syntax.OPERATORS)
@@ -640,8 +634,8 @@ def read_by(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     module = getattr(fun, "__module__", None) or ""
     is_method = isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, np.ndarray)
-    if is_method and fun.__name__ in syntax.WRITING:
-        raise _unknown(f".{fun.__name__}")
+    if (is_method and fun.__name__ in syntax.WRITING) or "out" in kwargs:
+        raise _unknown(f".{fun.__name__}" if is_method else fun.__name__)
     if runtime.is_in(fun, effects.CHANGING) and isinstance(args[0], np.ndarray):
         raise _unknown(fun.__name__)
     is_index = fun is operator.getitem and not holds(args[0])
@@ -704,15 +698,12 @@ def at_now(value: Any) -> Any:
     return value
 
 
-#: What changes an array, whether it is known to change or not.
-_WRITING: Final = (runtime.exchange, runtime.accumulate_at, runtime.augmented)
-
-
 def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether a call involves arrays that are changed in place."""
-    if fun in _WRITING or holds(args) or holds(kwargs):
+    writes = fun in (runtime.exchange, runtime.accumulate_at, runtime.augmented)
+    if writes or holds(args) or holds(kwargs):
         return True
-    if fun in _AUGMENTING:
+    if fun is runtime.updated:
         return isinstance(args[1], np.ndarray)
     if fun is not operator.getitem or not isinstance(args[0], Array):
         return False
@@ -725,8 +716,8 @@ def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
         return isinstance(args[0], (Array, StagedArray)) and session.is_advanced(args[1])
     if not runtime.is_in(fun, certainty.VIEWING) or not isinstance(args[0], _VALUES):
         return False
-    shared = [isinstance(x, np.ndarray) or holds(x) for x in session.arrays_in(args)]
-    return not any(shared) and not roots_in(args)
+    roots = session.this_session().aliases.roots
+    return not any(holds(x) or roots(x) for x in session.arrays_in(args))
 
 
 #: What ``np.asarray`` makes a new array of, unless arrays are among these.

@@ -35,9 +35,8 @@ PURE_MODULES: Final = frozenset(
 )  # fmt: skip
 #: Functions that change what they are given first.
 CHANGING: Final = frozenset(
-    (*[getattr(operator, f"i{fun.__name__.strip('_')}") for fun in syntax.BINARY.values()],
-     operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put, np.place, np.putmask,
-     np.fill_diagonal, np.put_along_axis)
+    (*syntax.IN_PLACE, operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put,
+     np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 )  # fmt: skip
 #: Functions of these modules that do more.
 _IMPURE: Final = CHANGING | {

@@ -327,10 +327,6 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if not arrays.passes(fun, args) and not _is_users(fun):
         args, kwargs = arrays.read_by(fun, args, kwargs)
-        if "out" in kwargs:
-            raise staging_values.not_staged(
-                "out= by another name is not taken in a program that is staged."
-            )
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
     if is_read(method):
         return call(method, (fun, *args), kwargs)

@@ -13,7 +13,7 @@ traced value does it become traced, and is looked up by the number of the iterat
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -254,34 +254,25 @@ def is_object(value: Any) -> bool:
     return not is_ours and formulas.is_foreign(value)
 
 
-def holds_tracer(value: object, undecided: bool = False) -> bool:
+def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 
     Args:
         value: anything.
         undecided: whether to count only tracers whose data is not known.
+        seen: the objects that were inspected before, by identity.
     """
-    return any(
-        is_undecided(x) if undecided and isinstance(x, tr.Tracer) else True
-        for x in _tracers_in(value, set())
-    )
-
-
-def arrays_in(value: object) -> list[Array]:
-    """Return the traced arrays and numbers in a value, as far as it can be inspected."""
-    return [x for x in _tracers_in(value, set()) if isinstance(x, Array)]
-
-
-def _tracers_in(value: object, seen: set[int]) -> Iterator[object]:
-    """Yield the tracers in a value, what is known of each iteration, and arrays that change."""
-    if isinstance(value, (tr.Tracer, Known, MutableArray)):
-        yield value
-        return
-    is_opaque = isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED
-    if not is_opaque and id(value) not in seen:
-        seen.add(id(value))
-        for part in _contents(value):
-            yield from _tracers_in(part, seen)
+    if isinstance(value, tr.Tracer):
+        return is_undecided(value) if undecided else True
+    if isinstance(value, (Known, MutableArray)):
+        return True
+    if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
+        return False
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(holds_tracer(part, undecided, seen) for part in _contents(value))
 
 
 def _contents(value: object) -> list[Any]:
