@@ -204,6 +204,11 @@ vars(Holder(a))["v"]
 {k: a for k in "u"}["u"]
 next(b for b in [a])
 sum([[a]], [])[0]
+sum([[x], [a]], [])[1]
+sum(((x, a), (x,)), ())[1]
+sum([[[a]]], start=[])[0][0]
+sum([{0: [a]}[0]], [x])[1]
+(sum([(a,)], (x,)) * 2)[3]
 (lambda: a)()
 (lambda b=a: b)()
 (lambda **k: k["u"])(u=a)
@@ -389,7 +394,7 @@ def function(body: str, name: str = "program", parameter: str = "x") -> str:
 
 
 def check(text: str) -> tuple[str, ...]:
-    """Compare a program with NumPy: read, staged, and the gradient of both."""
+    """Compare a program with NumPy: read, staged, the gradients of both, and transformed ones."""
     program = compiled(text, **NAMES, W=np.array([1.0, 2.0, 3.0]))
     try:
         expected = program(POINT.copy())
@@ -398,9 +403,13 @@ def check(text: str) -> tuple[str, ...]:
     steps = STEP * np.eye(3)
     slopes = [(program(POINT + e) - program(POINT - e)) / (2 * STEP) for e in steps]
     compiled_program = tinyjax.jit(program, control_flow="source")
+    read = source.grad(program)
     refused = []
     for name, fun, value in (
-        ("read", source.grad(program), slopes),
+        ("read", read, slopes),
+        ("read under jit", tinyjax.jit(read), slopes),
+        ("read under vmap", lambda x: tinyjax.vmap(read)(x[None])[0], slopes),
+        ("value under grad", tinyjax.grad(lambda x: source.vjp(program, x)[0]), slopes),
         ("staged", compiled_program, expected),
         ("staged gradient", tinyjax.jit(tinyjax.grad(compiled_program)), slopes),
         ("gradient", tinyjax.grad(compiled_program), slopes),

@@ -10,10 +10,11 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overloa
 import attrs
 import numpy as np
 
-from tinyjax import errors
+from tinyjax import errors, tree
 from tinyjax._base import frames
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.tracing import checking
+from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import ArrayLike
 from tinyjax.source.adjoint import codegen, pullbacks, shadows, standard_library
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
@@ -251,6 +252,7 @@ def read_or_captured(
         SourceError: capture cannot take the function either.
     """
     try:
+        _check_data(*args, *kwargs.values())
         return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
     except errors.SourceError as error:
         active = (argnums,) if isinstance(argnums, int) else argnums
@@ -264,9 +266,25 @@ def read_or_captured(
 def pulled_or_captured(fun: Any, primals: tuple[Any, ...]) -> Any:
     """Return the value of a function and its pullback, likewise."""
     try:
+        _check_data(*primals)
         return pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
     except errors.SourceError as error:
         return _fallback().pull(error, fun, primals, {}, tuple(range(len(primals))))
+
+
+def _check_data(*args: Any) -> None:
+    """Check that arguments have data: a traced array does not change in place as one of NumPy's.
+
+    Raises:
+        SourceError: one is traced.
+    """
+    others = [x for x in args if type(x) not in _DATA]
+    if others and any(isinstance(x, Tracer) for x in tree.leaves(others)):
+        raise errors.SourceError("an argument is traced, and so the function is captured.")
+
+
+#: Classes of most arguments, none of which is traced.
+_DATA: Final = frozenset((float, int, np.ndarray))
 
 
 def _fallback() -> Any:

@@ -654,7 +654,9 @@ def passes(fun: Any, args: tuple[Any, ...]) -> bool:
     """Return whether a function passes arrays on as they are."""
     if fun is operator.getitem:
         return isinstance(args[0], (tuple, list, dict))
-    if fun is operator.add or fun is operator.mul:  # of tuples and lists
+    if fun is sum and isinstance(args[0], (tuple, list)):
+        args = (*args[0], *args[1:])
+    if fun in (operator.add, operator.mul, sum):  # of tuples and lists
         return not any(isinstance(x, (*_VIEWED, ragged.Ragged, Array)) for x in args)
     if fun is getattr or fun is len:
         return not isinstance(args[0], (*_VIEWED, ragged.Ragged))
