@@ -92,7 +92,7 @@ def unpacked(a: Any, c: Any) -> Any:
     return first.sum() + rows.sum()
 
 
-@refused("an array that is changed in place")
+@own
 def chosen_by_a_condition(a: Any, c: Any) -> Any:
     b = a[1:] if c > 0 else a[:-1] * 2
     b *= 3  # here
@@ -116,7 +116,7 @@ def in_a_traced_loop(a: Any, c: Any) -> Any:
     return a.sum() + c
 
 
-@refused("an array that is changed in place")
+@own
 def from_before_a_traced_loop(a: Any, c: Any) -> Any:
     b = a[::-1]
     while c < 10:

@@ -905,7 +905,7 @@ def item(owner: Any, key: Any) -> Any:
         if ndarrays.holds_captured(key) or type(key) in (tuple, slice):
             key = ndarrays.key_of(key)
             if ndarrays.is_traced_key(key):
-                return ndarrays.wrap(ndarrays._whole(owner)[ndarrays.unwrap(key)])
+                return ndarrays.at_traced(owner, key)
         return owner[key]
     if kind is ndarrays.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
         return owner._captured_value[key]  # which raises: a number has no elements

@@ -359,6 +359,10 @@ def _from_dlpack(x: Any, /, **options: Any) -> Any:
 @handles(np.shares_memory, np.may_share_memory)
 def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     a, b = [to_array(x) if type(x) in (list, tuple) else x for x in (a, b)]
+    memories = {x._captured_memory for x in (a, b) if is_array(x)}
+    roots = {memory.root for memory in memories}
+    if a is not b and len(roots) == 1 < len(memories):
+        raise runs.refusal("np.shares_memory of a view at a traced index")
     views = [x._captured_view if is_array(x) else x for x in (a, b)]
     if any(is_captured(x) for x in views):
         return False

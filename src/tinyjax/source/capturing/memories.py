@@ -36,6 +36,9 @@ class Memory:
 
     __slots__ = ("_layout", "_numbers", "is_computed", "is_shared", "value", "version")
 
+    #: The view that has all elements in the order of the value, of memory that has others beside.
+    whole: HostArray | None = None
+
     def __init__(self, layout: HostArray | None, value: Array | None = None) -> None:
         self._layout: HostArray | None = layout
         self._numbers: HostArray | None = None
@@ -43,6 +46,11 @@ class Memory:
         self.is_computed: bool = value is not None
         self.version: int = 0
         self.is_shared: bool = False
+
+    @property
+    def root(self) -> Memory:
+        """The memory that this is a part of, or this one."""
+        return self
 
     @property
     def has_layout(self) -> bool:
@@ -70,15 +78,19 @@ class Memory:
         if kinds_differ or any(stride % view.itemsize for stride in view.strides):
             raise runs.refusal(f"a view of a traced {layout.dtype} array as {view.dtype}")
         if self._numbers is None:
-            numbers = np.empty_like(layout, dtype=np.intp, subok=False)
-            numbers[...] = np.arange(layout.size).reshape(layout.shape)
-            self._numbers = numbers.ravel("K")
+            self._numbers = self._numbers_of_elements()
         numbers = self._numbers
         if has_parts:
             numbers = np.stack([2 * numbers, 2 * numbers + 1], axis=-1).ravel()
         numbered = self._numbered(numbers, view)
         numbered.flags.writeable = False
         return numbered
+
+    def _numbers_of_elements(self) -> HostArray:
+        """Return the place in the value of what is in each place of the memory."""
+        numbers = np.empty_like(self.layout, dtype=np.intp, subok=False)
+        numbers[...] = np.arange(numbers.size).reshape(numbers.shape)
+        return numbers.ravel("K")
 
     def _numbered(self, numbers: HostArray, view: HostArray) -> HostArray:
         """Return integers, one for each element of the memory, in the layout of a view."""
@@ -205,6 +217,77 @@ class Memory:
         self._numbered(written, view)[key] = count.reshape(positions.shape)
         last: HostArray = np.flatnonzero(self._numbered(written, view)[key].reshape(-1) == count)
         return last
+
+
+class Window(Memory):
+    """The memory of a view at a traced index: a part of that of an array, it is not known which.
+
+    Args:
+        array: the array of NumPy's that says which elements of its memory the array has.
+        index: an index of the same kind.
+        memory: the memory of the array; None if it is not under capture.
+        read: returns the elements that are at the traced index.
+        write: replaces them in the array.
+    """
+
+    __slots__ = ("_last", "_memory", "_read", "_write", "whole")
+
+    def __init__(
+        self,
+        array: HostArray,
+        index: Any,
+        memory: Memory | None,
+        read: Callable[[], Array],
+        write: Callable[[Array], None],
+    ) -> None:
+        self._memory = memory
+        self._read = read
+        self._write = write
+        self._last: tuple[int, Array] | None = None
+        self._numbers = None
+        self.is_computed = memory is None or memory.is_computed
+        self.is_shared = False
+        part: HostArray = array[index]
+        low, high = np.lib.array_utils.byte_bounds(array)
+        layout = self._layout = np.empty((high - low) // array.itemsize, array.dtype)
+        whole: HostArray = np.ndarray(
+            part.shape, part.dtype, layout, _address(part) - low, part.strides
+        )
+        whole.flags.writeable = array.flags.writeable
+        self.whole: HostArray | None = whole
+
+    @property
+    def root(self) -> Memory:
+        """The memory that this is a part of."""
+        return self if self._memory is None else self._memory.root
+
+    def _version(self) -> int | None:
+        """Return the number of writes to the array; None while it is data, which changes unseen."""
+        memory = self._memory
+        return None if memory is None or memory.value is None else memory.version
+
+    def _value(self) -> Array:
+        """Return the elements, as they are now."""
+        version = self._version()
+        if version is None:
+            return self._read()
+        if self._last is None or self._last[0] != version:
+            self._last = version, self._read()
+        return self._last[1]
+
+    version: Any = property(_version)
+    value: Any = property(_value)
+
+    def write(self, value: Array) -> None:
+        """Replace the elements in the array."""
+        self._write(value)
+
+    def _numbers_of_elements(self) -> HostArray:
+        numbers = np.zeros(self.layout.size, np.intp)
+        assert self.whole is not None, "a window has a view that has all of it"
+        everywhere = self._numbered(numbers, self.whole)
+        everywhere[...] = np.arange(everywhere.size).reshape(everywhere.shape)
+        return numbers
 
 
 def _address(array: HostArray) -> int:

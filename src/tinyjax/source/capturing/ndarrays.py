@@ -237,7 +237,9 @@ class CapturedScalar(Captured):
         return self._value
 
     def __hash__(self) -> int:
-        raise runs.refusal("hash")
+        if self.dtype.kind in "fc":
+            raise runs.refusal("hash")
+        return hash(runs.decide(self._value, "a hash")[()])
 
     @property
     def real(self) -> Any:
@@ -389,8 +391,9 @@ class CapturedArray(Captured):
             return memory.layout if layout is None else layout
         if layout is None or origin is None:
             return value
-        if origin.version != memory.version:
-            origin.elements, origin.version = self._elements_by(origin), memory.version
+        version = memory.version
+        if origin.version != version or version is None:
+            origin.elements, origin.version = self._elements_by(origin), version
         return origin.elements
 
     def _elements_by(self, origin: Origin) -> Array:
@@ -499,7 +502,7 @@ class CapturedArray(Captured):
     def __getitem__(self, key: Any) -> Any:
         key = key_of(key)
         if is_traced_key(key):
-            return wrap(_whole(self._captured_value)[unwrap(key)])
+            return at_traced(self, key)
         view = self._captured_view
         part = view[key]
         if memories.is_view_of(part, view) and part.ndim + part.size:
@@ -1061,7 +1064,8 @@ def key_of(key: Any) -> Any:
         known = runs.data(value)
         if known is None and value.dtype.kind != "b":
             return key
-        return runs.decide(value, "an index")
+        decided = runs.decide(value, "an index")
+        return decided if is_array(key) else decided[()]
     return operator.index(key) if hasattr(kind, "__index__") else key
 
 
@@ -1074,6 +1078,29 @@ def is_traced_key(key: Any) -> bool:
     if type(key) is tuple:
         return any(map(is_captured, key))
     return is_captured(key)
+
+
+def at_traced(array: Any, key: Any) -> Any:
+    """Return what an array has at an index with traced parts: a number, a view or a copy."""
+    index = unwrap(key)
+
+    def read(whole: Any) -> Array:
+        elements: Array = _whole(unwrap(whole))[index]
+        return elements
+
+    parts = key if type(key) is tuple else (key,)
+    if any(issubclass(type(x), (CapturedArray, np.ndarray)) for x in parts):
+        return wrap(read(array))
+    view: HostArray = array._captured_view if is_array(array) else array
+    memory = array._captured_memory if is_array(array) else None
+    similar = tuple([0 if is_captured(x) else x for x in parts])
+    if not isinstance(view[similar], np.ndarray):
+        return wrap(read(array))
+    window = memories.Window(
+        view, similar, memory, lambda: read(array), lambda value: write(array, key, wrap(value))
+    )
+    made = CapturedArray(window, window.whole, array if is_array(array) else None, read)
+    return like(array, made) if is_array(array) else made
 
 
 def _is_mask(key: Any) -> bool:
@@ -1169,7 +1196,8 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         value = cast_to(value, view.dtype)
     else:
         value = jnp.asarray(np.asarray(value).astype(view.dtype))
-    if target._captured_layout is None and (traced_key or is_basic(key)):
+    is_whole = target._captured_layout is None or target._captured_layout is memory.whole
+    if is_whole and (traced_key or is_basic(key)):
         if not traced_key:
             shape = view[key].shape
             while value.ndim > len(shape) and value.shape[0] == 1:

@@ -50,7 +50,7 @@ def overwritten(
 def undefine(arrays: Sequence[ndarrays.CapturedArray]) -> None:
     """Let reading of arrays raise an error."""
     for array in arrays:
-        array._captured_memory.__class__ = OverwrittenMemory
+        array._captured_memory.root.__class__ = OverwrittenMemory
 
 
 class OverwrittenMemory(memories.Memory):

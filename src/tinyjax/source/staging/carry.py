@@ -22,13 +22,15 @@ from tinyjax.source.staging import exits, operators
 from tinyjax.source.staging.arrays import StagedArray, are_whole, holds
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Buffer, restore
+from tinyjax.source.staging.session import Buffer, Roots, restore
 from tinyjax.source.staging.values import (
+    MutableArray,
     as_array,
     describe,
     is_dynamic,
     is_same,
     join_avals,
+    not_staged,
     paths_of,
     take_apart,
 )
@@ -43,11 +45,13 @@ class RestructuredError(Exception):
 
     Attributes:
         error: the error for the user, unless the loop is unrolled.
+        of_arrays: whether arrays that the program changes are among the carried values.
     """
 
-    def __init__(self, error: CarryTypeError) -> None:
+    def __init__(self, error: CarryTypeError, of_arrays: bool) -> None:
         super().__init__()
         self.error = error
+        self.of_arrays = of_arrays
 
 
 class RepeatedError(Exception):
@@ -81,6 +85,7 @@ class Carry:
         buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: for each array, the one whose place it takes in an iteration.
+        roots: the arrays whose data a part may share after an iteration.
     """
 
     run: Run
@@ -92,6 +97,7 @@ class Carry:
     buffers: tuple[Buffer, ...] = ()
     is_counted: bool = False
     swaps: dict[Buffer, StagedArray] = attrs.field(factory=dict)
+    roots: Mapping[CarriedPart, Roots] = attrs.field(factory=dict)
 
     @classmethod
     def at_arrival(
@@ -133,9 +139,9 @@ class Carry:
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """Return the values for the first block, with other arrays and perhaps a count."""
         aliases = self.run.session.aliases
-        varying = [part for place, part in self.parts().items() if self.varies(place)]
-        for array, part in zip(arrays, varying, strict=False):
-            aliases.follow(array, aliases.roots(part))
+        varying = [(place, x) for place, x in self.parts().items() if self.varies(place)]
+        for array, (place, part) in zip(arrays, varying, strict=False):
+            aliases.follow(array, aliases.roots(part) | self.roots.get(place, Roots()))
         count_of_parts = len(arrays) - len(self.buffers)
         for buffer, content in zip(self.buffers, arrays[count_of_parts:], strict=True):
             buffer.content = content
@@ -143,9 +149,9 @@ class Carry:
         parts = self.parts().items()
         now = iter([next(rest) if self.varies(k) else self.fixed.get(k, x) for k, x in parts])
         values = [tree.unflatten(v.structure, [next(now) for _ in v.parts]) for v in self.values]
-        for place in range(len(self.run.graph.blocks[self.loop.header].arguments)):
-            if place not in self.places:
-                values.insert(place, count)
+        for i in range(len(self.run.graph.blocks[self.loop.header].arguments)):
+            if i not in self.places:
+                values.insert(i, count)
         return tuple(values)
 
     def iteration(
@@ -204,13 +210,32 @@ class Carry:
                 elif (i, j) not in self.fixed:
                     same = same and is_same(old, new)
             if not same:
-                raise RestructuredError(self._restructured(after, i))
+                raise self._restructured(after, i)
         self._swap(swaps, after)
+        self._check_roots(after)
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
             raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
         pairs = zip(self.buffers, before, strict=True)
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
+
+    def _check_roots(self, after: Carry) -> None:
+        """Check that the parts share no other data after an iteration than is known.
+
+        Raises:
+            RepeatedError: they do, so that the iteration is staged again.
+            NotStagedError: they do so again.
+        """
+        aliases, more = self.run.session.aliases, dict(self.roots)
+        for place, part in after.parts().items():
+            if self.varies(place):
+                shared = aliases.outer_roots(part) - aliases.roots(self.parts()[place])
+                if place in self.roots and shared - self.roots[place]:
+                    raise not_staged("an array and one that changes take turns in a loop.")
+                if shared:
+                    more[place] = shared
+        if more != self.roots:
+            raise RepeatedError(attrs.evolve(self, roots=more))
 
     def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
         """Exchange the contents of arrays that take each other's places.
@@ -226,7 +251,7 @@ class Carry:
         seen = [self.run.env.get(v) for v in others]
         among = {array.owner for array in swaps.values()} == {*swaps}
         if not among or any(map(holds, seen)) or (self.swaps and self.swaps != swaps):
-            raise RestructuredError(self._restructured(after, 0))
+            raise self._restructured(after, 0)
         self.swaps.update(swaps)
         restore({buffer: array.owner.content for buffer, array in swaps.items()})
 
@@ -310,12 +335,14 @@ class Carry:
                 return self._error(path, (str(a), str(b)), i, advice)
         raise AssertionError("the types differ somewhere")
 
-    def _restructured(self, after: Carry, i: int) -> CarryTypeError:
+    def _restructured(self, after: Carry, i: int) -> RestructuredError:
         before, later = [describe(c.values[i].filled(())) for c in (self, after)]
         advice = (
             "Only arrays and numbers may change in such a loop, in containers of one structure."
         )
-        return self._error(self.name_of(i), (before, later), i, advice)
+        error = self._error(self.name_of(i), (before, later), i, advice)
+        parts = (*self.values[i].parts, *after.values[i].parts)
+        return RestructuredError(error, any(isinstance(x, MutableArray) for x in parts))
 
     def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
         lines = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)

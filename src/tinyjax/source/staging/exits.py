@@ -320,6 +320,8 @@ def _join(
                 isinstance(part, Slot) or staging_values.is_dynamic(part) for part in (a, b)
             )
             aval = staging_values.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
+            if aval is None and any(isinstance(z, staging_values.MutableArray) for z in (a, b)):
+                raise staging_values.NotStagedError(mismatch(path, shown))
             if aval is None:
                 raise mismatch(path, shown)
             joined.append(Slot(len(choices)))

@@ -69,8 +69,8 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             result: R = call(self.fun, args, kwargs)
-        except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
-            if current_session.get() is not None:
+        except _NOT_STAGED as error:
+            if current_session.get() is not None or isinstance(error, errors.UndecidedError):
                 raise
             result = _captured(self.fun, args, kwargs, _reason_of(error))
         return result
@@ -100,17 +100,19 @@ def reason_of_capture(
 
     try:
         make_jaxpr(program)(*[leaves[i] for i in places])
-    except (staging_values.NotStagedError, errors.TracerArrayConversionError) as error:
+    except _NOT_STAGED as error:
         return _reason_of(error)
     return None
 
 
 def _reason_of(
-    error: staging_values.NotStagedError | errors.TracerArrayConversionError,
+    error: staging_values.NotStagedError | errors.ConcretizationError,
 ) -> errors.TinyjaxError:
     return error.reason if isinstance(error, staging_values.NotStagedError) else error
 
 
+#: What ends a staging, so that the program is captured.
+_NOT_STAGED: Final = (staging_values.NotStagedError, errors.ConcretizationError)
 _TRACED: Final = (float, complex, np.ndarray, np.generic, Array)
 
 
@@ -348,7 +350,18 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise staging_values.not_staged(
             f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
+    if _hashes_traced(fun, args):
+        raise staging_values.not_staged("a traced value is looked up, or kept, by its hash.")
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
+
+
+def _hashes_traced(fun: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether a function asks for the hash of a traced value."""
+    if isinstance(getattr(fun, "__self__", None), (dict, set, frozenset)):
+        return staging_values.holds_tracer(args[:1])
+    if fun is dict:
+        return any(isinstance(x, operators.Items) for x in args)
+    return fun in (hash, set, frozenset) and staging_values.holds_tracer(args)
 
 
 def _is_of_package(fun: Any) -> bool:

@@ -306,6 +306,8 @@ class LoopRun:
                 try:
                     return self.repeat(arrival)
                 except RestructuredError as changed:
+                    if changed.of_arrays:
+                        raise staging_values.NotStagedError(changed.error) from None
                     raise changed.error from None
             result = self._attempt(partial(self.repeat, arrival), self.static_length)
             return self._unrolled(arrival) if result is None else result

@@ -222,9 +222,10 @@ class Rolled:
             except RestageError:
                 pass
             except RepeatedError as again:
-                if again.carry.buffers == self.carry.buffers:
+                now, more = self.carry, again.carry
+                if (more.buffers, more.roots) == (now.buffers, now.roots):
                     raise
-                self.carry = attrs.evolve(self.carry, buffers=again.carry.buffers)
+                self.carry = attrs.evolve(now, buffers=more.buffers, roots=more.roots)
         raise staging_values.NotUniformError
 
     def _made(self) -> Arrival:

@@ -29,6 +29,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source import facts
+from tinyjax.source.adjoint import certainty
 from tinyjax.source.ir import find, program as ir, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
 from tinyjax.source.staging.values import MutableArray, is_same, take_apart
@@ -112,16 +113,14 @@ class Iteration:
 
 # Shared data
 
-#: Attributes, methods and functions that give views, if not the array itself.
-VIEWS: Final = frozenset(
-    (*[function.__name__ for function in facts.VIEWS], *facts.VIEW_METHODS,
-     *facts.VIEW_ATTRIBUTES, "asanyarray", "asarray", "ascontiguousarray", "einsum", "getitem",
-     "unpacked", "unpacked_star")
-)  # fmt: skip
-#: Those that give copies, also where the arrays of tinyjax need none.
+#: What gives copies, also where the arrays of tinyjax need none.
 _COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "pos", "positive"))
 #: What reads a value that something outside of the program holds as well.
 _READING: Final = (runtime.captured, runtime.global_value, getattr)
+#: Augmented assignments, which note themselves what they change.
+_UPDATING: Final = (runtime.updated, runtime.augmented, runtime.fitting)
+#: Classes of values that share no data.
+_ATOMS: Final = (str, bytes, int, float, complex, type(None), type, slice, range, np.dtype)
 
 Roots = frozenset[int]
 Order = Literal["C", "F"]
@@ -149,21 +148,22 @@ class Aliases:
     """The arrays that share data.
 
     Attributes:
-        views: by identity, each array that shares data with others, and those, by identity too.
+        views: by identity, each array that shares data with others, or iterator over such
+            arrays, and those, by identity too.
         external: the arrays that something outside of the program holds.
         points: the arrays without axes that are certainly arrays, not numbers.
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
         pinned: arrays that must stay alive, so that their identities remain unique.
     """
 
-    views: dict[int, tuple[Array, Roots]] = attrs.field(factory=dict)
+    views: dict[int, tuple[Any, Roots]] = attrs.field(factory=dict)
     external: set[int] = attrs.field(factory=set)
     points: set[int] = attrs.field(factory=set)
     ordered: dict[int, Array] = attrs.field(factory=dict)
     pinned: list[Any] = attrs.field(factory=list)
 
-    def outer_roots(self, value: Array) -> Roots:
-        """Return the arrays whose data an array shares, but for itself."""
+    def outer_roots(self, value: Any) -> Roots:
+        """Return the arrays whose data a value shares, but for itself."""
         return self.views.get(id(value), (value, Roots()))[1]
 
     def roots(self, value: Any) -> Roots:
@@ -174,11 +174,11 @@ class Aliases:
             self.pinned.append(value)
             return Roots((id(value),))
         if not isinstance(value, Array):
-            return Roots()
+            return self.outer_roots(value)
         return self.outer_roots(value) or Roots((id(value),) if value.shape else ())
 
-    def follow(self, array: Array, roots: Iterable[int]) -> None:
-        """Record that an array may share the data of others."""
+    def follow(self, array: Any, roots: Iterable[int]) -> None:
+        """Record that an array, or an iterator over some, may share the data of others."""
         if shared := frozenset(roots):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
@@ -191,36 +191,39 @@ class Aliases:
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> Any:
-        """Record the aliasing of a call's result; a copy is another array even if it is equal."""
+        """Record the aliasing of a call's result; a copy is another array even if it is equal.
+
+        What is not known to be new may share the data of all that the call was given.
+        """
         if isinstance(result, Array):
             if not self.is_in_order(result) and self._gives_order(function, args, kwargs):
                 self.ordered[id(result)] = result
-            if result.shape or self._may_give_point(function, args, kwargs, result):
-                return self._record(function, args, kwargs, result)
-            return result
-        name = _name_of(function, args)
-        if type(result) in (tuple, list) and name in VIEWS and name != "getitem":
-            for part in result:
-                if isinstance(part, Array) and part.shape:
-                    self._record(function, args, kwargs, part)
-        return result
-
-    def _record(
-        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
-    ) -> Any:
-        name = _name_of(function, args)
-        first = next((x for x in args if not isinstance(x, str)), None)  # np.einsum has a text
-        owner = function.__self__ if isinstance(function, MethodType) else first
-        if name in _COPIES and "copy" not in kwargs:
-            if any(result is arg for arg in (owner, *args)):
+            if not (result.shape or self._may_give_point(function, args, kwargs, result)):
+                return result
+        operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
+        is_copy = _name_of(function, args) in _COPIES and "copy" not in kwargs
+        if is_copy and isinstance(result, Array):
+            if any(result is x for x in operands):
                 params = ew.ConvertParams(result.dtype, result.weak_type)
                 return tr.bind(ew.convert_element_type_p, (result,), params)[0]
-        elif function in _READING and not isinstance(owner, Array):
-            self.pinned.append(result)
-            self.external |= self.roots(result)
-        elif name in _COPIES | VIEWS and (name != "getitem" or not is_advanced(args[1])):
-            self.follow(result, self._roots_within(owner))
+        elif function in _READING and not isinstance(args[0], Array):
+            arrays = [x for x in _leaves(result) if _is_array(x)]
+            self.pinned += arrays
+            self.external |= Roots().union(*map(self.roots, arrays))
+        elif not gives_new(function, args, kwargs):
+            self._follow_parts(result, operands)
         return result
+
+    def _follow_parts(self, result: Any, operands: Sequence[Any]) -> None:
+        """Record that what a result is made of may share the data of operands."""
+        parts = [x for x in _leaves(result) if isinstance(x, Array) or hasattr(x, "__next__")]
+        if not parts:
+            return
+        leaves = [x for operand in operands for x in _leaves(operand)]
+        roots = Roots().union(*map(self.roots, leaves))
+        for part in parts if roots else ():
+            if not any(part is x for x in leaves):
+                self.follow(part, roots)
 
     def is_in_order(self, value: Any) -> bool:
         """Return whether the axes of an array certainly lie in memory in their order."""
@@ -305,13 +308,6 @@ class Aliases:
         except Exception:
             return None
 
-    def _roots_within(self, owner: Any) -> Roots:
-        if isinstance(owner, (Array, np.ndarray)):
-            self.pinned.append(owner)
-            return self.roots(owner)
-        arrays = getattr(owner, "arrays", ())  # of items
-        return Roots().union(*map(self.roots, arrays))
-
     def check(self, value: Array, frames: Sequence[Frame]) -> None:
         """Raise if a value that is used after the current statement shares an array's data.
 
@@ -343,6 +339,40 @@ def arrays_in(values: Sequence[Any]) -> list[Any]:
     """Return the arrays in a sequence, and in the tuples and lists in it."""
     nested = [arrays_in(x) if isinstance(x, (tuple, list)) else [x] for x in values]
     return [x for part in nested for x in part if _is_array(x)]
+
+
+def _leaves(value: Any) -> list[Any]:
+    """Return the arrays in a value, and the iterators and other objects."""
+    if isinstance(value, (tuple, list)):
+        return [x for part in value for x in _leaves(part)]
+    if isinstance(value, dict):
+        return _leaves([*value.values()])
+    if type(value).__module__.startswith(__package__) and hasattr(value, "arrays"):
+        return [*value.arrays]  # of items
+    return [] if isinstance(value, _ATOMS) else [value]
+
+
+def gives_new(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether what a function gives is known to share no data, or is known already."""
+    while isinstance(function, functools.partial):
+        function, args = function.func, (*function.args, *args)
+    if isinstance(function, MethodType) and not _is_array(function.__self__):
+        function = function.__func__
+    if isinstance(function, MethodType):
+        return facts.is_fresh(function.__name__, len(args), (*kwargs,))
+    if function is operator.getitem:
+        return _is_array(args[0]) and is_advanced(args[1])
+    if function is getattr:
+        return False
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return (
+        is_read(function)
+        or runtime.is_in(function, _UPDATING)
+        or runtime.is_in(function, certainty.COMPUTING)
+        or facts.is_fresh(function, len(args), (*kwargs,))
+        or (module.startswith("tinyjax.") and not module.startswith("tinyjax.source"))
+        or module in ("math", "cmath")
+    )
 
 
 def _is_in_order(array: np.ndarray[Any, Any]) -> bool:

@@ -220,7 +220,7 @@ class NotStagedError(Exception):
         reason: the error of the user's, if it cannot be captured either.
     """
 
-    def __init__(self, reason: errors.SourceError) -> None:
+    def __init__(self, reason: errors.TinyjaxError) -> None:
         super().__init__(str(reason))
         self.reason = reason
 
