@@ -20,7 +20,10 @@ import tinyjax
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
 
-pytestmark = pytest.mark.usefixtures("double_precision")
+pytestmark = [
+    pytest.mark.usefixtures("double_precision"),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 PARTS: Final = """
 a[i]
@@ -136,6 +139,94 @@ sum([[a]], [])[0]
 sum([[r] for r in a], [])[1]
 ([a] * 2)[1]
 """
+#: What functions, methods and attributes give of an array.
+RESULTS: Final = """
+np.require(a)
+np.require(a, requirements="W")
+np.require(a, requirements="F")
+np.require(a[::2])
+np.asarray_chkfinite(a)
+np.asmatrix(a)
+np.meshgrid(a[0], a[1], copy=False)[0]
+np.meshgrid(a[0], a[1], copy=False, sparse=True)[0]
+np.meshgrid(a[0], a[1])[0]
+np.real_if_close(a)
+np.polyder(a[0], 0)
+np.polyint(a[0], 0)
+np.fft.fft2(a).real
+np.frombuffer(a)
+np.fromfunction(lambda i, j: a, (3, 2))
+np.row_stack([a])
+np.einsum("ij->ji", a)
+np.einsum("ij", a)
+np.einsum("ii->i", a[:2])
+np.einsum("ij->", a) * a
+np.nan_to_num(a, copy=False)
+np.array(a, copy=None)
+np.array(a, copy=False, ndmin=3)
+np.array(a, subok=True)
+np.asfortranarray(a.T)
+np.lib.stride_tricks.as_strided(a, (2, 2), (24, 8))
+np.lib.stride_tricks.sliding_window_view(a, (2, 2), writeable=True)
+np.broadcast_arrays(a, a)[1]
+np.broadcast_to(a, (2, 3, 2))
+np.trim_zeros(a[0])
+np.atleast_3d(a)
+np.unstack(a)[1]
+np.vectorize(lambda r: r, signature="(n)->(n)")(a)
+np.piecewise(a, [a > 1], [lambda r: r, 0])
+np.select([a > 9], [a], a)
+np.choose(0, [a, a])
+np.nditer(a, op_flags=["readwrite"]).operands[0]
+next(np.nditer(a, flags=["external_loop"], op_flags=["readwrite"]))
+np.ndarray(a.shape, a.dtype, a)
+np.ndarray.view(a)
+np.ndarray.__getitem__(a, 1)
+a.__getitem__(1)
+a.view(np.ndarray)
+a.view("f8")
+a.view("c16").real
+a.view("f4")
+a.astype(float, copy=False)
+a.__array__()
+np.array(memoryview(a))
+np.asarray(memoryview(a))
+a.swapaxes(0, 1)
+a.newbyteorder() if hasattr(a, "newbyteorder") else a
+a.byteswap().byteswap()
+a.getfield("f8")
+np.rec.array(a)
+np.ma.asarray(a).data
+np.ma.getdata(a)
+np.poly1d(a[0]).coef
+np.polynomial.Polynomial(a[0]).coef
+np.polynomial.polynomial.polyadd(a[0], [0.0])
+np.polynomial.polyutils.trimseq(a[0])
+np.polynomial.polyutils.as_series([a[0]])[0]
+np.matrix(a, copy=False)
+np.bmat([[a]])
+np.r_[a]
+np.c_[a]
+np.s_[1:] and a[np.s_[1:]]
+np.index_exp[1] and a[np.index_exp[1]]
+np.ix_([0, 1], [0]) and a[np.ix_([0, 1], [0])]
+np.array_split(a, 2)[1]
+np.tril(a)
+np.diag(a[:2])
+np.diagonal(a)
+np.fill_diagonal(a, 9.0) or a
+np.copyto(a[0], 1.0) or a
+np.put(a, [0], 4.0) or a
+np.linalg.matrix_transpose(a)
+np.linalg.diagonal(a)
+np.permute_dims(a, (1, 0))
+np.concatenate([a], axis=None)
+np.take(a, [0], axis=0, out=a[2:3])
+np.add(a, 1, out=a[...])
+np.ravel(a)
+a.flat
+a.base if a.base is not None else a
+"""
 LOOPS: Final = """
 r = x[0] * 1.0; j = 0; while j < k: (: r = a[j]; j += 1 :)
 r = x[0] * 1.0; j = 0; while a[j, 0] < 1: (: r = a[j]; j += 1 :)
@@ -190,7 +281,7 @@ def program(x):
 {before}
 {part}
     {change}
-    total = (a * W).sum() + np.sum(np.cos(r)) + (c.real * W).sum() + (c.imag * W).sum()
+    total = (a * W).sum() + np.sum(np.cos(np.asarray(r))) + (c.real * W).sum() + (c.imag * W).sum()
     return total + (cube * W * A3).sum()
 """
 POINT: Final = np.array([[0.3, 0.9, 0.7], [1.1, 0.2, 0.4], [0.8, 0.6, 1.3]])
@@ -277,6 +368,13 @@ def test_parts_at_traced_indices(part: str) -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("part", statements(ROWS))
 def test_rows_that_are_handed_on(part: str) -> None:
+    for text in programs(f"r = {part}"):
+        check(text)
+
+
+@pytest.mark.sampled(16)
+@pytest.mark.parametrize("part", statements(RESULTS))
+def test_results_that_are_changed(part: str) -> None:
     for text in programs(f"r = {part}"):
         check(text)
 

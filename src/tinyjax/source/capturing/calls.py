@@ -37,7 +37,6 @@ from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     Captured,
     CapturedArray,
-    CapturedFloat,
     follow,
     plain,
 )
@@ -60,7 +59,8 @@ _Cached: Final = type(functools.lru_cache(len))
 _PLAIN: Final = {
     *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
     *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
-    *(MethodType, BuiltinFunctionType, ndarrays.CapturedScalar, CapturedFloat, CapturedArray),
+    *(MethodType, BuiltinFunctionType, ndarrays.CapturedScalar, CapturedArray),
+    *ndarrays.OF_PYTHON,
 }
 #: Packages whose functions are called in their rewritten forms for some arguments only.
 _OF_SEVERAL_FORMS: Final = ("numpy", "scipy")
@@ -769,7 +769,7 @@ def attribute(owner: Any, name: str) -> Any:
 @functools.cache
 def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     """Return what reads an attribute of objects of a class."""
-    if kind is CapturedFloat:
+    if kind in ndarrays.OF_PYTHON:
         return _attribute_of_number
     if kind is CapturedArray and not hasattr(kind, name) and hasattr(np.ndarray, name):
         return ndarrays.attribute_of_data
@@ -994,7 +994,8 @@ def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., 
 
 
 #: Classes of operands that are what they hold.
-_CAPTURED: Final = {CapturedArray, CapturedFloat, ndarrays.CapturedScalar}
+_CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
+_NUMBERS_OF_DATA: Final = _ATOMS - {str}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
 
 
@@ -1006,10 +1007,12 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
-        if first in _ATOMS and second in _ATOMS:
+        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
             return apply(x, y)
         if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
             return ndarrays.of_numbers(ufunc, x, y, apply)
+        if first is str and second is str and ufunc in ndarrays.COMPARED:
+            runs.check_no_text(x, y)
         left = x if first not in _CAPTURED else _value(x)
         right = y if second not in _CAPTURED else _value(y)
         if type(left) in DATA and type(right) in DATA:
@@ -1086,6 +1089,11 @@ def _unary(apply: Callable[[Any], Any], name: str) -> Any:
         return call(own, x) if is_captured_function(own) else apply(x)
 
     return dispatch
+
+
+def truth(x: Any) -> Any:
+    """Return what is compared with ``is True``: a truth value of Python's as it is."""
+    return bool(x) if type(x) is ndarrays.CapturedBool else x
 
 
 # Statements
@@ -1173,4 +1181,5 @@ rewriting.DISPATCHERS.update(
     source_text=source_text,
     iterate=iterate,
     enter=enter,
+    truth=truth,
 )

@@ -17,6 +17,7 @@ import numpy as np
 import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
+from tinyjax.source import numeric
 from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
 from tinyjax.source.capturing.calls import (
     applied,
@@ -623,59 +624,6 @@ def _check_domain(function: Any, values: Any, kwargs: Any, args: Any) -> None:
         raise
 
 
-def _special(name: str) -> Callable[..., Any]:
-    def ours(x: Any) -> Any:
-        from tinyjax.scipy import special  # noqa: PLC0415 (it is seldom used)
-
-        return getattr(special, name)(x)
-
-    return ours
-
-
-def _log(x: Any, base: Any = None) -> Any:
-    return jnp.log(x) if base is None else jnp.log(x) / jnp.log(base)
-
-
-def _remainder(x: Any, y: Any) -> Any:
-    """Return what is left of a division by the nearest whole number, without rounding."""
-    size, divisor = jnp.abs(x), jnp.abs(y)
-    rest = jnp.fmod(size, divisor)
-    other = divisor - rest
-    tie = rest - 2.0 * jnp.fmod(0.5 * (size - rest), divisor)
-    nearest = jnp.where(rest < other, rest, jnp.where(rest > other, -other, tie))
-    return jnp.where(jnp.signbit(x), -nearest, nearest)
-
-
-def _length(*xs: Any) -> Any:
-    """Return the Euclidean length, which overflows only where it is too large."""
-    return functools.reduce(jnp.hypot, xs) if len(xs) != 1 else jnp.abs(xs[0])
-
-
-def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
-    size = jnp.maximum(jnp.abs(a), jnp.abs(b))
-    is_near = jnp.abs(a - b) <= jnp.maximum(rel_tol * size, abs_tol)
-    return (a == b) | (is_near & jnp.isfinite(size))
-
-
-#: Up to so many numbers are added without rounding.
-_MAX_EXACT: Final = 100
-
-
-def _sum(xs: Sequence[Any]) -> Any:
-    """Return a sum whose value is that of numbers added without rounding."""
-    total = jnp.sum(_stacked(xs))
-    if len(xs) > _MAX_EXACT:
-        return total
-    exact, rest = jnp.zeros(()), jnp.zeros(())
-    for x in map(tinyjax.lax.stop_gradient, map(jnp.asarray, xs)):
-        new = exact + x
-        is_less = jnp.abs(exact) < jnp.abs(x)
-        rest = rest + jnp.where(is_less, (x - new) + exact, (exact - new) + x)
-        exact = new
-    known = tinyjax.lax.stop_gradient(total)
-    return jnp.where(jnp.isfinite(known), (total - known) + (exact + rest), total)
-
-
 def _stacked(xs: Sequence[Any]) -> Any:
     return jnp.stack([jnp.asarray(x, np.float64) for x in xs])
 
@@ -689,45 +637,15 @@ def _statistic(formula: Callable[[Any], Any]) -> Callable[..., Any]:
     return ours
 
 
-_CIRCULAR: Final = ("sin", "cos", "tan", "sinh", "cosh", "tanh")
-_SAME: Final = (*_CIRCULAR, "exp", "sqrt", "log10", "isnan", "isinf", "isfinite")
-_REAL: Final = ("exp2", "expm1", "log1p", "log2", "cbrt", "fabs", "degrees", "radians", "copysign")
-_NAMES: Final = {
-    **{name: name for name in _SAME},
-    **{f"a{name}": f"arc{name}" for name in _CIRCULAR},
-}
+_register_numeric({**numeric.REAL, math.ldexp: lambda x, i: x * 2.0 ** int(i)})
+_register_numeric(dict(numeric.COMPLEX), complex)
 _register_numeric(
     {
-        **{getattr(math, name): getattr(jnp, other) for name, other in _NAMES.items()},
-        **{getattr(math, name): getattr(jnp, name) for name in _REAL},
-        **{getattr(math, name): _special(name) for name in ("erf", "erfc", "gamma")},
-        math.lgamma: _special("gammaln"),
-        math.fmod: jnp.fmod,
-        math.atan2: jnp.arctan2,
-        math.pow: jnp.power,
-        math.log: _log,
-        math.remainder: _remainder,
-        math.hypot: _length,
-        math.isclose: _isclose,
-        math.ldexp: lambda x, i: x * 2.0 ** int(i),
-    }
-)
-_register_numeric(
-    {
-        **{getattr(cmath, name): getattr(jnp, other) for name, other in _NAMES.items()},
-        cmath.log: _log,
-        cmath.phase: jnp.angle,
-        cmath.isclose: _isclose,
-    },
-    complex,
-)
-_register_numeric(
-    {
-        math.fsum: _sum,
+        math.fsum: numeric.total,
         math.prod: lambda xs, start=1.0: functools.reduce(operator.mul, xs, start),
-        math.dist: lambda p, q: _length(*map(operator.sub, p, q)),
-        statistics.mean: _statistic(jnp.mean),
-        statistics.fmean: _statistic(jnp.mean),
+        math.dist: numeric.distance,
+        statistics.mean: _statistic(lambda x: numeric.total([*x]) / len(x)),
+        statistics.fmean: _statistic(lambda x: numeric.total([*x]) / len(x)),
         statistics.geometric_mean: _statistic(lambda x: jnp.exp(jnp.mean(jnp.log(x)))),
         statistics.harmonic_mean: _statistic(lambda x: 1.0 / jnp.mean(1.0 / x)),
         statistics.pvariance: _statistic(jnp.var),
@@ -738,7 +656,9 @@ _register_numeric(
     iterates=True,
 )
 if hasattr(math, "sumprod"):  # from Python 3.12
-    _register_numeric({math.sumprod: lambda p, q: _sum([*map(operator.mul, p, q)])}, iterates=True)
+    _register_numeric(
+        {math.sumprod: lambda p, q: numeric.total([*map(operator.mul, p, q)])}, iterates=True
+    )
 
 
 def _whole(function: Any, ours: Any, x: Any) -> Any:

@@ -1,7 +1,8 @@
 """Arrays under capture: arrays of NumPy's to the program, traced beneath.
 
 Their class is ``numpy.ndarray`` to ``isinstance`` and ``match``; they are written in place and have
-views. A number of NumPy's or Python's is immutable: a ``CapturedScalar``, or ``CapturedFloat``.
+views. Numbers are immutable: of NumPy a ``CapturedScalar``, of Python a ``CapturedFloat``, or a
+``CapturedBool``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import BuiltinFunctionType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -266,10 +268,13 @@ class CapturedScalar(Captured):
 
     def __getattr__(self, name: str) -> Any:
         """Return what a number of NumPy's has as an array of no axes has it."""
-        if type(self) is CapturedFloat or not hasattr(np.generic, name) or name[:2] == "__":
+        if type(self) in OF_PYTHON or not hasattr(np.generic, name) or name[:2] == "__":
             raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
-        found = getattr(read_only(array_of(self._value)), name)
-        return functools.partial(_number_of, found) if callable(found) else found
+        array = array_of(self._value)
+        found = getattr(array, name)
+        if callable(found):  # which changes nothing but this array
+            return functools.partial(_number_of, found)
+        return getattr(read_only(array), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the number, or an array of it.
@@ -310,6 +315,23 @@ class CapturedFloat(CapturedScalar):
     @property
     def imag(self) -> Any:
         return number(super().imag)
+
+
+class CapturedBool(CapturedScalar):
+    """A traced truth value of Python's, which operators take as an integer."""
+
+    __slots__ = ()
+
+    def __index__(self) -> int:
+        return int(bool(self))
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(bool(self), spec)
 
 
 class Origin:
@@ -612,10 +634,12 @@ class CapturedArray(Captured):
 
     def sort(self, axis: int = -1, **options: Any) -> None:
         """Sort in place."""
+        _check_apart(self, "sort")
         write(self, ..., apply_function(np.sort, (self,), {"axis": axis}))
 
     def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Partition in place."""
+        _check_apart(self, "partition")
         write(self, ..., apply_function(np.partition, (self, kth), {"axis": axis}))
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
@@ -634,6 +658,12 @@ class CapturedArray(Captured):
         return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
 
 
+def _check_apart(array: CapturedArray, name: str) -> None:
+    """Check that the elements of an array do not overlap: NumPy moves them one by one."""
+    if len(np.unique(array._captured_memory.positions(array._captured_view))) < array.size:
+        raise runs.refusal(f"ndarray.{name} of overlapping elements")
+
+
 builtin_type: Final = type
 
 
@@ -649,6 +679,8 @@ def class_of(x: Any) -> type[Any]:
     dtype = np.dtype(value.dtype)
     if kind is CapturedFloat:
         return complex if dtype.kind == "c" else float
+    if kind is CapturedBool:
+        return bool
     scalar: type[Any] = dtype.type
     return scalar
 
@@ -1065,7 +1097,9 @@ def key_of(key: Any) -> Any:
         if known is None and value.dtype.kind != "b":
             return key
         decided = runs.decide(value, "an index")
-        return decided if is_array(key) else decided[()]
+        if is_array(key):
+            return decided
+        return decided.item() if kind is CapturedBool else decided[()]
     return operator.index(key) if hasattr(kind, "__index__") else key
 
 
@@ -1633,6 +1667,8 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             raise
         else:
             result = from_source[0](func, args, kwargs)
+            if result is NotImplemented and type(func) is BuiltinFunctionType:
+                raise runs.refusal(f"{func.__module__}.{func.__name__}") from error
             if result is NotImplemented:
                 raise
     return result if out is None else put_out(out, result, None, "unsafe")
@@ -1747,7 +1783,11 @@ def _is_whole_constant(y: Any) -> bool:
 
 
 #: Numbers of Python's, whose operators give such numbers.
-NUMBERS: Final = {int, float, complex, bool, CapturedFloat}
+NUMBERS: Final = {int, float, complex, bool, CapturedFloat, CapturedBool}
+#: Classes of captured numbers of Python's, and those of truth values.
+OF_PYTHON: Final = {CapturedFloat, CapturedBool}
+_BOOLS: Final = {bool, CapturedBool}
+_BITWISE: Final = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
 _DIVISIONS: Final = {np.true_divide, np.floor_divide, np.remainder}
 
 
@@ -1759,14 +1799,30 @@ def of_numbers(
     Raises:
         ZeroDivisionError: the divisor is zero.
     """
+    kinds = {type(x), type(y)}
+    of_bools = kinds <= _BOOLS
+    if CapturedBool in kinds and ufunc not in COMPARED and not (of_bools and ufunc in _BITWISE):
+        x, y = _without_bool(x, kinds), _without_bool(y, kinds)
+        return _operated(ufunc, x, y)
     if ufunc is np.power:
         return power(x, y)
     if ufunc in _DIVISIONS and is_zero(y):
         raise ZeroDivisionError("float division by zero")
-    left = x._value if type(x) is CapturedFloat else x
-    right = y._value if type(y) is CapturedFloat else y
+    left = x._value if type(x) in OF_PYTHON else x
+    right = y._value if type(y) in OF_PYTHON else y
     result = wrap((apply or ufunc)(left, right))
-    return result if ufunc in _COMPARED else number(result)
+    if ufunc in COMPARED or of_bools:
+        return CapturedBool(result._value) if is_captured(result) else bool(result)
+    return number(result)
+
+
+def _without_bool(x: Any, kinds: set[type]) -> Any:
+    """Return an operand of an operator, which takes truth values of Python's as numbers."""
+    if type(x) is not CapturedBool:
+        return int(x) if type(x) is bool else x
+    if kinds & {float, complex, CapturedFloat}:
+        return CapturedFloat(x._value.astype(np.float64))
+    return CapturedScalar(x._value.astype(np.int64))
 
 
 def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
@@ -1795,7 +1851,7 @@ _COMPARISONS: Final = {
     "eq": np.equal,
     "ne": np.not_equal,
 }
-_COMPARED: Final = {*_COMPARISONS.values()}
+COMPARED: Final = {*_COMPARISONS.values()}
 _ARITHMETIC: Final = {
     "add": np.add,
     "sub": np.subtract,
@@ -1828,6 +1884,7 @@ for _name, _ufunc in {
 
 
 def _unary(ufunc: np.ufunc, x: Any) -> Any:
+    x = _without_bool(x, set())
     result = apply_ufunc(ufunc, "__call__", (x,), {})
     return number(result) if type(x) is CapturedFloat else result
 

@@ -287,6 +287,10 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
+        for op, operand in zip(node.ops, node.comparators, strict=True):
+            is_truth = isinstance(operand, ast.Constant) and isinstance(operand.value, bool)
+            if is_truth and isinstance(op, (ast.Is, ast.IsNot)):
+                node.left = self._dispatch(node.left, "truth", [node.left])
         name = COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         return (
             node if name is None else self._dispatch(node, name, [node.left, node.comparators[0]])

@@ -52,6 +52,8 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
         return CLASSES[subclass]
     if issubclass(subclass, np.ma.MaskedArray):
         raise runs.refusal(f"{subclass.__name__} of traced values, whose gaps would be lost,")
+    if issubclass(subclass, np.recarray):
+        raise runs.refusal(f"{subclass.__name__} of traced values")
     names: dict[str, Any] = {}
     for base in reversed(subclass.__mro__):
         if not issubclass(np.ndarray, base):
@@ -177,10 +179,9 @@ def new_array(
     return made if cls is np.ndarray else as_subclass(made, cls)
 
 
-def _view(array: Any, subclass: type[Any], model: Any = None) -> Any:
-    if type(array) is np.ndarray or (
-        isinstance(array, np.ndarray) and not ndarrays.is_captured(array)
-    ):
+def _view(array: Any, subclass: Any = np.ndarray, model: Any = None) -> Any:
+    is_class = isinstance(subclass, type) and issubclass(subclass, np.ndarray)
+    if not ndarrays.is_captured(array) or not is_class:
         return array.view(subclass)
     return as_subclass(array, subclass, model)
 

@@ -304,6 +304,14 @@ def _is_basic(index: Any) -> bool:
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
+def _holds_point(index: Any) -> bool:
+    """Return whether an index has an array without axes, so that NumPy copies."""
+    if isinstance(index, tuple):
+        return any(map(_holds_point, index))
+    is_array = isinstance(index, StagedArray) or id(index) in session.this_session().aliases.points
+    return is_array and not index.shape
+
+
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an index that gives the same shape, with a place for each integer."""
     return tuple([0 if isinstance(part, Array) else part for part in index])
@@ -442,7 +450,11 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return ragged.read(container, index)
         if _is_traced_mask(index) and _is_mask(index, container.shape):
             return Selected(index, at_now(container))
-        return container.item(index) if isinstance(container, StagedArray) else NOT_TAKEN
+        if not isinstance(container, StagedArray):
+            return NOT_TAKEN
+        item = container.item(index)
+        copies = _holds_point(args[1]) and isinstance(item, StagedArray)
+        return StagedArray.copy_of(item.value) if copies else item
     goes_through = runtime.is_in(fun, certainty.ITERATING) and not (fun in (min, max) and args[1:])
     if goes_through and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
@@ -474,7 +486,7 @@ def _augmented(operation: Any, array: Any, operand: Any) -> Any:
     if isinstance(array, np.ndarray):
         raise runtime.InPlaceError
     if isinstance(array, Flat):
-        raise TypeError(f"{operation.__name__} in place of array.flat, which NumPy refuses")
+        raise staging_values.not_staged("an augmented assignment to array.flat is not staged.")
     result = session.this_session().call(operation, (array.value, at_now(operand)), {})
     array.assign(operators.fitting(result, array) if isinstance(array, StagedArray) else result)
     return array

@@ -131,23 +131,6 @@ def bit_count(n: Array) -> Array:
 # Of floats
 
 
-def unit(x: Any) -> Any:
-    """``math.ulp``."""
-    size = lax.stop_gradient(jnp.abs(x))
-    after = jnp.nextafter(size, math.inf)
-    return jnp.where(jnp.isinf(after), size - jnp.nextafter(size, 0.0), after - size)
-
-
-def next_float(x: Any, y: Any) -> Any:
-    """``math.nextafter``."""
-    return x + lax.stop_gradient(jnp.nextafter(x, y) - x)
-
-
-def length(*coordinates: Any) -> Any:
-    """``math.hypot``."""
-    return functools.reduce(jnp.hypot, coordinates[1:], jnp.abs(coordinates[0]))
-
-
 def rounded(value: Any, ndigits: Any = None) -> Any:
     """``round``, to the nearest of the decimals, as Python does; ties to even."""
     if isinstance(ndigits, Array):
@@ -160,7 +143,7 @@ def rounded(value: Any, ndigits: Any = None) -> Any:
         digits = -(ndigits or 0)
         return _integer(value) if digits <= 0 else _rounded_integer(_integer(value), digits)
     if ndigits is None:
-        return operators.integer(jnp.round(value))
+        return operators.to_integer(jnp.round)(value)
     return _rounded_float(value, ndigits)
 
 

@@ -19,8 +19,10 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes, lax
 from tinyjax.core.values import Array
-from tinyjax.scipy import special
+from tinyjax.numpy.promotion import convert
+from tinyjax.source import numeric
 from tinyjax.source.adjoint.equivalents import counterpart, list_counterpart
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators
@@ -48,20 +50,22 @@ def of_floats(function: Leaf) -> Leaf:
     return lambda *args, **options: function(*map(operators.floating, args), **options)
 
 
+def complex_of(real: Any = 0.0, imag: Any = 0.0) -> Any:
+    """``complex``."""
+    if any(jnp.iscomplexobj(x) for x in (real, imag)):
+        return real + imag * 1j
+    parts = jnp.broadcast_arrays(*[jnp.asarray(operators.floating(x)) for x in (real, imag)])
+    return convert(lax.complex(*parts), dtypes.scalar_dtype(complex), weak_type=True)
+
+
+def of_points(function: Leaf) -> Leaf:
+    """Return a function of ``math`` that takes sequences of floats."""
+    return lambda *points: function(*[[*map(operators.floating, p)] for p in points])
+
+
 def of_complex(function: Leaf) -> Leaf:
     """Return a function of ``cmath``, which takes real numbers for complex ones."""
-    return lambda *args: function(*[x + 0j for x in args])
-
-
-def log_of(value: Any, base: Any = None) -> Any:
-    """``math.log``."""
-    return jnp.log(value) if base is None else jnp.log(value) / jnp.log(base)
-
-
-def close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
-    """``math.isclose``."""
-    most = jnp.maximum(jnp.abs(a), jnp.abs(b))
-    return jnp.abs(a - b) <= jnp.maximum(rel_tol * most, abs_tol)
+    return lambda *args: function(*[x if jnp.iscomplexobj(x) else x + 0j for x in args])
 
 
 def item_of(value: Any, index: Any) -> Any:
@@ -118,15 +122,6 @@ def listed(array: Array) -> Any:
     return [listed(array[i]) for i in range(array.shape[0])] if array.ndim else array
 
 
-def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
-    return {getattr(math, name): getattr(module, name) for name in names.split()}
-
-
-_COMPLEX: Final = (
-    *(cmath.acos, cmath.acosh, cmath.asin, cmath.asinh, cmath.atan, cmath.atanh, cmath.cos),
-    *(cmath.cosh, cmath.exp, cmath.isfinite, cmath.isinf, cmath.isnan, cmath.log10, cmath.sin),
-    *(cmath.sinh, cmath.sqrt, cmath.tan, cmath.tanh),
-)
 operators.METHODS.update(
     bit_length=number_functions.bit_length, bit_count=number_functions.bit_count
 )
@@ -184,7 +179,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.sum: of_items(operators.total),
     builtins.int: operators.to_integer(jnp.trunc),
     builtins.float: operators.floating,
-    builtins.complex: lambda real=0, imag=0: real + imag * 1j,
+    builtins.complex: complex_of,
     builtins.bool: truth,
     builtins.round: number_functions.rounded,
     builtins.len: lambda value: value.length if isinstance(value, operators.Items) else len(value),
@@ -192,16 +187,9 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.enumerate: operators.enumerated,
     builtins.zip: operators.zipped,
     builtins.reversed: operators.in_reverse,
-    **_by_name(
-        "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs "
-        "isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
-        jnp,
-    ),
-    **_by_name("erf erfc gamma", special),
-    **{f: of_complex(getattr(jnp, f.__name__)) for f in _COMPLEX},
-    cmath.log: of_complex(log_of),
-    cmath.isclose: of_floats(close),
-    cmath.phase: of_complex(jnp.angle),
+    **{f: of_floats(ours) for f, ours in numeric.REAL.items()},
+    **{f: of_complex(ours) for f, ours in numeric.COMPLEX.items()},
+    cmath.isclose: of_floats(numeric.COMPLEX[cmath.isclose]),
     cmath.polar: of_complex(lambda z: (jnp.abs(z), jnp.angle(z))),
     cmath.rect: lambda r, phi: r * (jnp.cos(phi) + 1j * jnp.sin(phi)),
     math.comb: number_functions.combinations,
@@ -211,21 +199,13 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.lcm: number_functions.least_multiple,
     math.perm: number_functions.arrangements,
     math.frexp: of_floats(jnp.frexp),
-    math.hypot: of_floats(number_functions.length),
     math.modf: of_floats(jnp.modf),
-    math.nextafter: of_floats(number_functions.next_float),
-    math.ulp: of_floats(number_functions.unit),
-    math.fmod: of_floats(jnp.fmod),
-    math.pow: of_floats(jnp.pow),
-    math.lgamma: special.gammaln,
     math.floor: operators.to_integer(jnp.floor),
     math.ceil: operators.to_integer(jnp.ceil),
     math.trunc: operators.to_integer(jnp.trunc),
-    math.log: log_of,
-    math.isclose: of_floats(close),
-    math.remainder: of_floats(lambda x, y: x - y * jnp.round(x / y)),
-    math.dist: lambda p, q: jnp.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
-    math.fsum: lambda values: operators.floating(operators.total(values)),
+    math.dist: of_points(numeric.distance),
+    math.fsum: lambda xs: numeric.total([operators.floating(x) for x in runtime.items_of(xs)]),
+    math.ldexp: jnp.ldexp,
     math.prod: operators.product,
 }
 #: Those that a tracer whose data is known does not keep from doing what they do.

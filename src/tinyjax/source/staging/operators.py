@@ -292,7 +292,7 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
 
 #: Methods of Python numbers that arrays lack.
 METHODS: Final[dict[str, Callable[..., Any]]] = {
-    "is_integer": lambda value: is_integer(value) or jnp.floor(value) == value,
+    "is_integer": lambda value: is_integer(value) or value - jnp.floor(value) == 0,
     "conjugate": jnp.conj,
 }
 
@@ -574,7 +574,19 @@ def product(values: Any, *, start: Any = 1) -> Any:
 
 def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function from a scalar to a Python integer, such as ``int`` and ``math.floor``."""
-    return lambda value: integer(value if is_integer(value) else rounding(value))
+
+    def converted(value: Any) -> Any:
+        if is_integer(value):
+            return integer(value)
+        number = rounding(value)
+        fits = jnp.abs(number) < 2.0**63
+        check(~fits, OverflowError(f"a float is to be an integer, but is {_NO_INTEGER}"))
+        return integer(number)
+
+    return converted
+
+
+_NO_INTEGER: Final = "infinite, not a number, or of more than 64 bits"
 
 
 # What a ``for`` loop goes over, where it is traced.

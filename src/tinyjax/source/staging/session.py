@@ -117,8 +117,11 @@ class Iteration:
 _COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "pos", "positive"))
 #: What reads a value that something outside of the program holds as well.
 _READING: Final = (runtime.captured, runtime.global_value, getattr)
-#: Augmented assignments, which note themselves what they change.
-_UPDATING: Final = (runtime.updated, runtime.augmented, runtime.fitting)
+#: Augmented assignments, which note themselves what they change, and what passes values on.
+_KNOWN: Final = (
+    *(runtime.updated, runtime.augmented, runtime.fitting, runtime.defined),
+    *(runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.make_functions),
+)
 #: Classes of values that share no data.
 _ATOMS: Final = (str, bytes, int, float, complex, type(None), type, slice, range, np.dtype)
 
@@ -148,8 +151,8 @@ class Aliases:
     """The arrays that share data.
 
     Attributes:
-        views: by identity, each array that shares data with others, or iterator over such
-            arrays, and those, by identity too.
+        views: by identity, each array that shares data with others, or object that may
+            hold such arrays, and those, by identity too.
         external: the arrays that something outside of the program holds.
         points: the arrays without axes that are certainly arrays, not numbers.
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
@@ -178,7 +181,7 @@ class Aliases:
         return self.outer_roots(value) or Roots((id(value),) if value.shape else ())
 
     def follow(self, array: Any, roots: Iterable[int]) -> None:
-        """Record that an array, or an iterator over some, may share the data of others."""
+        """Record that an array, or an object that may hold some, may share the data of others."""
         if shared := frozenset(roots):
             self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
@@ -209,14 +212,14 @@ class Aliases:
         elif function in _READING and not isinstance(args[0], Array):
             arrays = [x for x in _leaves(result) if _is_array(x)]
             self.pinned += arrays
-            self.external |= Roots().union(*map(self.roots, arrays))
+            self.external |= Roots().union(*map(self.roots, [*arrays, args[0]] if arrays else []))
         elif not gives_new(function, args, kwargs):
             self._follow_parts(result, operands)
         return result
 
     def _follow_parts(self, result: Any, operands: Sequence[Any]) -> None:
         """Record that what a result is made of may share the data of operands."""
-        parts = [x for x in _leaves(result) if isinstance(x, Array) or hasattr(x, "__next__")]
+        parts = [x for x in _leaves(result) if not isinstance(x, (FunctionType, MethodType))]
         if not parts:
             return
         leaves = [x for operand in operands for x in _leaves(operand)]
@@ -361,13 +364,15 @@ def gives_new(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     if isinstance(function, MethodType):
         return facts.is_fresh(function.__name__, len(args), (*kwargs,))
     if function is operator.getitem:
+        if isinstance(args[0], (tuple, list, dict)):  # which gives what it holds
+            return isinstance(args[1], _ATOMS)
         return _is_array(args[0]) and is_advanced(args[1])
     if function is getattr:
         return False
     module = getattr(function, "__module__", None) or type(function).__module__
     return (
         is_read(function)
-        or runtime.is_in(function, _UPDATING)
+        or runtime.is_in(function, _KNOWN)
         or runtime.is_in(function, certainty.COMPUTING)
         or facts.is_fresh(function, len(args), (*kwargs,))
         or (module.startswith("tinyjax.") and not module.startswith("tinyjax.source"))
