@@ -385,6 +385,7 @@ def interp1d(
     if kind == "linear":
         secants = jnp.diff(values, axis=0) / jnp.diff(at).reshape(-1, *[1] * (values.ndim - 1))
         return PPoly(jnp.stack([secants, values[:-1]]), at, extrapolate, axis)
-    ends = (at[1:] + at[:-1]) / 2 if kind == "nearest" else at[1:]
+    middles = (at[1:] + at[:-1]) / 2  # of which SciPy takes the values before
+    ends = jnp.nextafter(lax.stop_gradient(middles), jnp.inf) if kind == "nearest" else at[1:]
     knots = jnp.concatenate([at[:1], ends, at[-1:]])
     return PPoly(values[None], knots, extrapolate, axis)

@@ -72,6 +72,10 @@ counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 _ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
 
 
+#: The function of no array that has a handler all the same.
+_GET_FRAME: Final = sys._getframe
+
+
 #: Classes of options, which are not arrays to be written to.
 _OPTIONS: Final = {*_ATOMS, tuple}
 
@@ -87,7 +91,8 @@ def _call(g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _call_function(g, args, kwargs)
     if kind is np.ufunc:
         return _call_ufunc(g, args, kwargs)
-    if kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args)):
+    is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
+    if is_of_atoms and g is not _GET_FRAME:
         result = g(*args)
         return follow(result) if type(result) is np.ndarray else result
     if kind is _Dispatched:
@@ -224,16 +229,31 @@ def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
     return _call(g.__func__, (owner, *args), kwargs)
 
 
+def objects_of(x: Any) -> list[Any]:
+    """Return the items of an array of objects, such as traced numbers; none of other values."""
+    array = x._captured_view if type(x) is CapturedArray else x
+    return array.ravel().tolist() if type(array) is np.ndarray and array.dtype.hasobject else []
+
+
+def _attributes(x: Any) -> list[Any]:
+    """Return the values of the attributes of an object, also of those with a slot."""
+    names = getattr(type(x), "__slots__", ())
+    slots = [getattr(x, name, None) for name in ((names,) if type(names) is str else names)]
+    return [*slots, *getattr(x, "__dict__", {}).values()]
+
+
 def _concerns(values: tuple[Any, ...]) -> bool:
     """Return whether traced values may be reached from arguments: arrays, functions, objects."""
-    for x in values:
-        if type(x) in (int, float, str, bool, np.ndarray, np.float64):
+    for value in values:
+        if type(value) in (int, float, str, bool, np.float64):
             continue
+        x = objects_of(value) if type(value) is np.ndarray else value
         if ndarrays.holds_captured(x) or callable(x) or isinstance(x, ModuleType):
             return True
-        if ndarrays.holds_captured(getattr(x, "__dict__", None)):
+        attributes = _attributes(x)
+        if ndarrays.holds_captured([*attributes, *map(objects_of, attributes)]):
             return True
-        if type(x) in (list, tuple) and any(callable(item) for item in x):
+        if type(x) in (list, tuple) and _concerns(tuple(x)):
             return True
     return False
 
@@ -325,6 +345,8 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return ndarrays.wrap_ufunc(g, args)
     args = _with_arrays(args)
     if not ndarrays.are_captured(args, kwargs):
+        if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
+            return call(method, *args)
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
         kwargs = {**kwargs, "out": args[g.nin :]}
@@ -337,6 +359,18 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
                 return result
     result = ndarrays.apply_ufunc(g, "__call__", args, kwargs)
     return g(*args, **kwargs) if result is NotImplemented else result
+
+
+#: The methods that universal functions call for objects that are no arrays; others have their name.
+_METHODS_OF_OBJECTS: Final = {"absolute": "__abs__", "negative": "__neg__", "positive": "__pos__"}
+
+
+def _own_method(ufunc: np.ufunc, kind: type) -> Any:
+    """Return the method of the user's that a universal function calls for an object, or None."""
+    if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array__"):
+        return None
+    method = getattr(kind, _METHODS_OF_OBJECTS.get(ufunc.__name__, ufunc.__name__), None)
+    return method if is_captured_function(method) else None
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
@@ -456,11 +490,16 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         if ndarrays.are_captured(args, kwargs):
             return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
         return follow(g(*args, **kwargs))
-    if type(owner) is dict:
-        runs.check_no_text(*args)
+    if isinstance(owner, (dict, set, frozenset)) and args:
+        runs.check_no_text(*args if type(owner) is dict else ())
+        args = (ndarrays.hashable(args[0]), *args[1:])
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
+        if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs) and counterparts:
+            result = counterparts[0](g, args, kwargs)
+            if result is not NotImplemented:
+                return result
         if ndarrays.holds_captured(args):
             stores.note(owner)
         return g(*[captured_function(x) for x in args], **kwargs)
@@ -543,7 +582,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     Raises:
         CaptureError: an argument is traced, and the code needs data.
     """
-    if counterparts and ndarrays.are_traced(args, kwargs):
+    if counterparts and (ndarrays.are_traced(args, kwargs) or any(map(objects_of, args))):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -912,8 +951,10 @@ def item(owner: Any, key: Any) -> Any:
     if kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
-            return owner[key]
+            return owner[ndarrays.hashable(key)]
         return owner[ndarrays.key_of(key)] if kind is list or kind is tuple else owner[key]
+    if issubclass(kind, dict):
+        key = ndarrays.hashable(key)
     method = getattr(kind, "__getitem__", None)
     is_python = type(method) is FunctionType
     if is_python and (is_captured_function(method) or ndarrays.holds_captured(key)):
@@ -932,10 +973,12 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     elif kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
+            key = ndarrays.hashable(key)
         if ndarrays.holds_captured(value):
             stores.note(owner)
         owner[key] = value
     else:
+        key = ndarrays.hashable(key) if issubclass(kind, dict) else key
         method = getattr(kind, "__setitem__", None)
         if is_captured_function(method):
             call(method, owner, key, value)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import cmath
 import functools
 import importlib
+import inspect
 import math
 import operator
 import statistics
+import sys
+import traceback
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from pathlib import Path
+from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -121,6 +125,7 @@ HANDLERS[np.asfortranarray] = functools.partial(as_array, order="F", ndmin=1)
 
 @handles(np.arange)
 def _arange(*args: Any, **kwargs: Any) -> Any:
+    args = tuple(map(ndarrays.known_sizes, args))
     if not is_traced(args) or kwargs:
         return ndarrays.with_data(np.arange, args, kwargs)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -128,7 +133,20 @@ def _arange(*args: Any, **kwargs: Any) -> Any:
     return start + step * follow(np.arange(float(count)))
 
 
+_function: Any
+
+
+def _made(function: Any, shape: Any, *args: Any, **options: Any) -> Any:
+    return ndarrays.with_data(function, (ndarrays.known_sizes(shape), *args), options)
+
+
+for _function in (np.empty, np.zeros):
+    HANDLERS[_function] = functools.partial(_made, _function)
+
+
 def _like(function: Any, prototype: Any, *args: Any, **options: Any) -> Any:
+    if "shape" in options:
+        options["shape"] = ndarrays.known_sizes(options["shape"])
     if is_traced(args) or is_traced(options):
         return by_source(function, prototype, *args, **options)
     model = to_array(prototype)
@@ -136,7 +154,6 @@ def _like(function: Any, prototype: Any, *args: Any, **options: Any) -> Any:
     return ndarrays.with_data(function, (model, *args), options)
 
 
-_function: Any
 for _function in (np.empty_like, np.zeros_like, np.ones_like, np.full_like):
     HANDLERS[_function] = functools.partial(_like, _function)
 
@@ -269,9 +286,34 @@ _BY_SOURCE: Final = (
     *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.digitize, np.linalg.tensorinv),
     *(np.linalg.tensorsolve, np.linalg.matrix_power, np.geomspace, np.logspace),
     *(np.kron, np.histogramdd, np.i0, np.linalg.multi_dot),
+    *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
+    *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
 )
 for _function in _BY_SOURCE:
     HANDLERS[_function] = functools.partial(by_source, _function)
+
+
+_ARRAY_SETS: Final[Any] = importlib.import_module("numpy.lib._arraysetops_impl")
+if hasattr(_ARRAY_SETS, "_unique_hash"):  # from NumPy 2.3
+    HANDLERS[_ARRAY_SETS._unique_hash] = lambda x, **options: (
+        NotImplemented if is_traced(x) else native(_ARRAY_SETS._unique_hash, (x,), options)
+    )
+
+
+@handles(np.unique)
+def _unique(ar: Any, *args: Any, **options: Any) -> Any:
+    is_flat = len(args) < 4 and options.get("axis") is None
+    return (
+        by_source(np.unique, ar, *args, **options)
+        if is_flat
+        else applied(np.unique, (ar, *args), options)
+    )
+
+
+@handles(np.bincount)
+def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    numbers = runs.decide(to_array(x)._captured_value) if is_traced(x) else x
+    return applied(np.bincount, (numbers, weights, minlength), {})
 
 
 # Writing
@@ -503,6 +545,42 @@ def _raising(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     if "raise" in (*args, *kwargs.values()):
         raise runs.refusal(f"np.{function.__name__} with 'raise'")
     return function(*args, **kwargs)
+
+
+# The stack, in which dispatchers are left out
+
+_FOLDER: Final = str(Path(__file__).parent)
+
+
+def _is_of_program(filename: str) -> bool:
+    return not filename.startswith(_FOLDER)
+
+
+@around(sys._getframe, inspect.currentframe)
+def _frame(function: Any, before: Any, depth: int = 0) -> FrameType:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _is_of_program(frame.f_code.co_filename):
+            if not depth:
+                return frame
+            depth -= 1
+        frame = frame.f_back
+    raise ValueError("call stack is not deep enough")
+
+
+@handles(inspect.stack)
+def _stack(context: int = 1) -> list[inspect.FrameInfo]:
+    return [x for x in inspect.stack(context) if _is_of_program(x.filename)]
+
+
+@around(traceback.extract_stack, traceback.extract_tb)
+def _extracted(function: Any, before: Any, *args: Any, limit: Any = None) -> Any:
+    limit = args[1] if len(args) > 1 else limit
+    lines = [x for x in function(*args[:1]) if _is_of_program(x.filename)]
+    if limit is not None:
+        from_end = (limit >= 0) == (function is traceback.extract_stack)
+        lines = lines[-abs(limit) or len(lines) :] if from_end else lines[: abs(limit)]
+    return traceback.StackSummary.from_list(lines)
 
 
 # Text

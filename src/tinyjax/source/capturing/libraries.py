@@ -15,7 +15,7 @@ import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
-from tinyjax.source.capturing import calls, ndarrays, overwriting, runs
+from tinyjax.source.capturing import calls, interpolation, ndarrays, overwriting, runs, sparse
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
@@ -72,6 +72,17 @@ def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
     return x[np.triu_indices(x.shape[0], 1)]
 
 
+def _peaks(g: Any, x: Any, *args: Any) -> Any:
+    """Find peaks, or choose among them, which is a decision."""
+    return g(_decided(x), *map(_decided, args))
+
+
+def _prominences(g: Any, x: Any, peaks: Any, wlen: Any) -> Any:
+    peaks = _decided(peaks)
+    _, left, right = g(_decided(x), peaks, _decided(wlen))
+    return x[peaks] - np.maximum(x[left], x[right]), left, right
+
+
 class NeighborTree:
     """A tree of traced points. Indices of neighbors are decisions; distances are refused.
 
@@ -111,6 +122,11 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.spatial._kdtree.KDTree": NeighborTree,
     "scipy.linalg._solvers.solve_continuous_are": _riccati,
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
+    "scipy.signal._peak_finding_utils._local_maxima_1d": _peaks,
+    "scipy.signal._peak_finding_utils._select_by_peak_distance": _peaks,
+    "scipy.signal._peak_finding_utils._peak_prominences": _prominences,
+    **interpolation.COUNTERPARTS,
+    **sparse.COUNTERPARTS,
 }
 
 
@@ -148,6 +164,18 @@ def _of_distribution(g: MethodType) -> Any:
     return getattr(ours, g.__name__, None)
 
 
+def _module(g: Any) -> str:
+    """Return the module of a function; those in Fortran and methods in C have none."""
+    module: str = getattr(g, "__module__", None) or "builtins"
+    return "scipy.interpolate.dfitpack" if type(g).__name__ == "fortran" else module
+
+
+def _name(g: Any) -> str:
+    """Return the name of a function or a method; those in Fortran have it in the last word."""
+    name: str = getattr(g, "__qualname__", "") or getattr(g, "__name__", "")
+    return name.rpartition(" ")[2] if type(g).__name__ == "fortran" else name
+
+
 def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Apply the counterpart of a function of SciPy's, where it gives the value of the function.
 
@@ -156,12 +184,18 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         differ.
     """
     if not ndarrays.are_traced(args, kwargs) and not any(
-        map(_closes_over_captured, (*args, *kwargs.values()))
+        map(_reaches_captured, (*args, *kwargs.values()))
     ):
         return NotImplemented
-    own = _OWN.get(f"{getattr(g, '__module__', '')}.{getattr(g, '__name__', '')}")
+    module = _module(g)
+    if module.endswith("_cy") and module.startswith("scipy.spatial.transform"):
+        python = importlib.import_module(f"{module.removesuffix('_cy')}_xp")
+        return calls.call(getattr(python, g.__name__), *args, **kwargs)
+    own = _OWN.get(f"{module}.{_name(g)}")
     if own is not None:
-        return own(g, *args, **kwargs)
+        result = own(g, *args, **kwargs)
+        if result is not NotImplemented:
+            return result
     ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
     if ours is None:
         return NotImplemented
@@ -205,11 +239,15 @@ def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     )
 
 
-def _closes_over_captured(x: Any) -> bool:
-    return callable(x) and calls.reaches_captured(x)
+def _reaches_captured(x: Any) -> bool:
+    return ndarrays.holds_captured(calls.objects_of(x)) or (
+        callable(x) and calls.reaches_captured(x)
+    )
 
 
 def _kind(x: Any) -> Any:
+    if isinstance(x, (str, bool, int)) or x is None:  # an option
+        return x
     return (type(x).__name__, np.ndim(x) if ndarrays.is_captured(x) else None)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tinyjax.source.capturing import rewriting
+from tinyjax.source.capturing import ndarrays, rewriting
 from tinyjax.source.capturing.calls import around, call, is_captured_function, iterate
 from tinyjax.source.capturing.ndarrays import HANDLERS
 
@@ -35,8 +35,8 @@ _METHODS: Final[dict[Any, str]] = {
 }
 #: Functions that iterate over all their arguments, or the only one.
 _CONSUMERS: Final = (
-    *(all, any, dict.fromkeys, enumerate, frozenset, itertools.chain, itertools.islice, list),
-    *(itertools.pairwise, math.fsum, math.prod, set, sum, tuple, zip),
+    *(all, any, enumerate, itertools.chain, itertools.islice, list),
+    *(itertools.pairwise, math.fsum, math.prod, sum, tuple, zip),
 )
 
 
@@ -46,6 +46,13 @@ def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     return (
         call(method, *args, **kwargs) if is_captured_function(method) else before(*args, **kwargs)
     )
+
+
+@around(set, frozenset, dict.fromkeys)
+def _by_keys(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    if args:
+        args = ([ndarrays.hashable(item) for item in iterate(args[0])], *args[1:])
+    return before(*args, **kwargs)
 
 
 @around(*_CONSUMERS)

@@ -1426,7 +1426,7 @@ def is_foreign(x: Any) -> bool:
         return kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
     protocol = getattr(kind, "__array_ufunc__", np)
     priority: float = getattr(kind, "__array_priority__", 0.0)
-    return protocol is None or protocol is not np or priority > Captured.__array_priority__
+    return protocol is None or protocol is not np or priority > 0.0
 
 
 def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
@@ -1576,8 +1576,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if handler is not None:
         return handler(*args, **kwargs)
     if func in facts.VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
-        rest = [_as_key(x) for x in args[1:]]
-        options = {name: _as_key(x) for name, x in kwargs.items()}
+        rest = [_as_key(known_sizes(x)) for x in args[1:]]
+        options = {name: _as_key(known_sizes(x)) for name, x in kwargs.items()}
         if is_array(array := to_array(args[0])):
             by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
             step = functools.partial(_applied_to, func, rest, options)
@@ -1660,18 +1660,31 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
             result = array_of(result._captured_value)
     except _REFUSED as error:
-        arrays = [_as_argument(func, x) for x in args]
-        if any(x is not y for x, y in zip(args, arrays, strict=True)):
-            result = apply_to_traced(func, arrays, kwargs)
-        elif isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
-            raise
-        else:
-            result = from_source[0](func, args, kwargs)
-            if result is NotImplemented and type(func) is BuiltinFunctionType:
-                raise runs.refusal(f"{func.__module__}.{func.__name__}") from error
-            if result is NotImplemented:
-                raise
+        result = _apply_otherwise(func, args, kwargs, error)
     return result if out is None else put_out(out, result, None, "unsafe")
+
+
+def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+    """Apply a function that refuses its arguments to arrays for lists, and to known sizes."""
+    arrays = [_as_argument(func, x) for x in args]
+    has_sizes = _holds_sizes([*args, *kwargs.values()])
+    if any(x is not y for x, y in zip(args, arrays, strict=True)):
+        try:
+            return apply_to_traced(func, arrays, kwargs)
+        except _REFUSED:
+            if not has_sizes:
+                raise
+    if isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
+        raise error
+    if has_sizes:
+        options = {name: known_sizes(x) for name, x in kwargs.items()}
+        return apply_function(func, [*map(known_sizes, args)], options)
+    result = from_source[0](func, args, kwargs)
+    if result is NotImplemented and type(func) is BuiltinFunctionType:
+        raise runs.refusal(f"{func.__module__}.{func.__name__}") from error
+    if result is NotImplemented:
+        raise error
+    return result
 
 
 @functools.cache
@@ -1717,6 +1730,29 @@ def _as_argument(func: Any, x: Any) -> Any:
         return to_array(x)
     items = [_as_argument(None, item) for item in x]
     return x if all(map(operator.is_, x, items)) else items
+
+
+def _holds_sizes(x: Any) -> bool:
+    """Return whether a value is a traced integer, such as a size, or a sequence of them."""
+    if type(x) in (list, tuple):
+        return any(map(_holds_sizes, x))
+    return is_captured(x) and not x.ndim and x.dtype.kind in "iu" and is_traced(x)
+
+
+def hashable(x: Any) -> Any:
+    """Return the data of traced integers and truth values, which are keys, also in tuples."""
+    if type(x) is tuple:
+        return tuple(map(hashable, x))
+    if is_captured(x) and not x.ndim and x.dtype.kind in "iub":
+        return runs.decide(x._captured_value, "a key")[()]
+    return x
+
+
+def known_sizes(x: Any) -> Any:
+    """Return traced integers, which are decisions, as integers, also those in sequences."""
+    if type(x) in (list, tuple):
+        return type(x)(map(known_sizes, x))
+    return operator.index(x) if _holds_sizes(x) else x
 
 
 def _valued(x: Any) -> Any:
@@ -1782,6 +1818,8 @@ def _is_whole_constant(y: Any) -> bool:
     return not isinstance_of(y, Captured) and float(y).is_integer()
 
 
+#: Sequences that a product with an integer repeats.
+_REPEATED: Final = {list, tuple, str, bytes}
 #: Numbers of Python's, whose operators give such numbers.
 NUMBERS: Final = {int, float, complex, bool, CapturedFloat, CapturedBool}
 #: Classes of captured numbers of Python's, and those of truth values.
@@ -1826,6 +1864,9 @@ def _without_bool(x: Any, kinds: set[type]) -> Any:
 
 
 def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    for items, count in ((x, y), (y, x)) if ufunc is np.multiply else ():
+        if type(items) in _REPEATED and type(count) is CapturedScalar and count.dtype.kind in "iu":
+            return items * operator.index(count)
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return of_numbers(ufunc, x, y)
     return apply_ufunc(ufunc, "__call__", (x, y), {})

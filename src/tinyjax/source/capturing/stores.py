@@ -33,6 +33,11 @@ class Store:
             self._owner = lambda: owner
             self._references += 1
 
+    def insert(self, place: int, value: Any) -> None:
+        """Insert an item into a list, as if it had been there before."""
+        self._owner().insert(place, value)
+        self._before.insert(place, value)
+
     def is_kept(self) -> bool:
         """Return whether something outside of the run holds the container."""
         owner = self._owner()
@@ -75,6 +80,14 @@ def note(owner: Any) -> None:
         return
     if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
         run.stores[id(owner)] = Store(owner)
+
+
+def insert(owner: list[Any], place: int, value: Any) -> None:
+    """Insert an item into a list, where it stays when the run ends."""
+    note(owner)
+    run = runs.current.get()
+    if run is not None:
+        run.stores[id(owner)].insert(place, value)
 
 
 def close(run: runs.Run) -> None:

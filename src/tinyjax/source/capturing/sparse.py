@@ -1,0 +1,470 @@
+"""Sparse matrices of SciPy's under capture: traced elements at known places.
+
+The classes of ``scipy.sparse`` are captured as they are. Here is what they call in C, in arrays of
+indices, which are known, and of elements.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import importlib
+import itertools
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.core.values import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.experimental.sparse import bcsr
+from tinyjax.scipy.sparse import linalg
+from tinyjax.source.capturing import calls, ndarrays, runs, stores
+from tinyjax.source.capturing.ndarrays import plain, write
+
+#: What computes functions in C, by their modules and names, if an argument is traced.
+COUNTERPARTS: Final[dict[str, Callable[..., Any]]] = {}
+_TOOLS: Final = "scipy.sparse._sparsetools"
+_SUPERLU: Final = "scipy.sparse.linalg._dsolve._superlu"
+_LISTS: Final = "_csparsetools"  # as Cython names it
+
+
+def _computes(*names: str, module: str = _TOOLS) -> Callable[[Any], Any]:
+    """Register what computes functions on arrays of places, which are data, and of elements."""
+
+    def register(apply: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            COUNTERPARTS[f"{module}.{name}"] = functools.partial(_with_places, apply)
+        return apply
+
+    return register
+
+
+def _with_places(apply: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
+    given = [_data(x) if _has_places(x) else x for x in args]
+    if not ndarrays.are_traced(given, {}) and not any(map(calls.objects_of, given)):
+        return ndarrays.follow(function(*map(plain, given), **options))
+    return apply(function, *given, **options)
+
+
+def _has_places(x: Any) -> bool:
+    return ndarrays.is_captured(x) and x.dtype.kind in "iu"
+
+
+def _data(x: Any) -> Any:
+    """Return the data of an argument, which is a decision where it is traced."""
+    return runs.decide(_value(x), "the places of elements") if ndarrays.is_traced(x) else plain(x)
+
+
+def _tool(name: str) -> Any:
+    return getattr(importlib.import_module(_TOOLS), name)
+
+
+def _value(x: Any) -> Any:
+    return jnp.asarray(ndarrays.unwrap(ndarrays.to_array(x)))
+
+
+def _check_nonzero(values: Array) -> None:
+    """Check that no element is zero: SciPy leaves such elements out, and their derivatives.
+
+    Raises:
+        CaptureError: one is.
+    """
+    if not runs.decide(jnp.all(values != 0)):
+        raise runs.refusal(
+            "a sparse matrix without the elements that are zero",
+            "Compute with arrays: matrix.toarray().",
+        )
+
+
+def _rows(indptr: Any) -> HostArray:
+    """Return the row of each element of a matrix in compressed form."""
+    counts = np.diff(indptr)
+    rows: HostArray = np.repeat(np.arange(len(counts)), counts)
+    return rows
+
+
+# Functions that move elements
+
+
+def _move(source: int, target: int, function: Any, *args: Any) -> Any:
+    """Move elements to where the function moves their numbers.
+
+    Args:
+        source: the position of the argument with the elements.
+        target: the position of the argument that gets them, which may be the same one.
+        function: the function.
+        args: its arguments.
+    """
+    elements = _value(args[source])
+    given = [x for i, x in enumerate(args) if i not in (source, target)]
+    numbers = np.arange(1, elements.size + 1).reshape(elements.shape)
+    moved = numbers if target == source else np.zeros(np.shape(args[target]), np.int64)
+    for i in sorted({source, target}):
+        given.insert(i, numbers if i == source else moved)
+    result = function(*given)
+    write(args[target], ..., _numbered(elements, moved))
+    return result
+
+
+def _numbered(elements: Array, numbers: HostArray) -> Any:
+    """Return the elements with some numbers, which begin with 1; zeros for zeros."""
+    flat = jnp.ravel(elements)
+    return jnp.where(numbers > 0, flat[np.maximum(numbers - 1, 0)], 0)
+
+
+for _name, _source, _target in (
+    ("bsr_sort_indices", 6, 6),
+    ("bsr_tocsr", 6, 9),
+    ("bsr_transpose", 6, 9),
+    ("coo_tocsr", 5, 8),
+    ("csr_column_index2", 4, 6),
+    ("csr_hstack", 5, 8),
+    ("csr_row_index", 4, 6),
+    ("csr_row_slice", 5, 7),
+    ("csr_sort_indices", 3, 3),
+    ("csr_tocsc", 4, 7),
+):
+    _computes(_name)(functools.partial(_move, _source, _target))
+
+
+@_computes("get_csr_submatrix")
+def _submatrix(function: Any, rows: Any, columns: Any, *args: Any) -> Any:
+    indptr, indices, data, *bounds = args
+    elements = _value(data)
+    numbers = np.arange(1, elements.size + 1)
+    *places, moved = function(rows, columns, indptr, indices, numbers, *bounds)
+    return *map(ndarrays.follow, places), ndarrays.wrap(_numbered(elements, moved))
+
+
+@_computes("csr_sample_values")
+def _sample(function: Any, *args: Any) -> Any:
+    rows, _, indptr, indices = args[:4]
+    if not _tool("csr_has_canonical_format")(rows, indptr, indices):
+        raise runs.refusal("an element of a sparse matrix with several at one place")
+    return _move(4, 8, function, *args)
+
+
+@_computes("dia_tocsr")
+def _from_diagonals(function: Any, *args: Any) -> Any:
+    count = _move(5, 7, function, *args)
+    _check_nonzero(_value(args[7])[:count])
+    return count
+
+
+@_computes("csr_eliminate_zeros")
+def _eliminate_zeros(function: Any, *args: Any) -> None:
+    _check_nonzero(_value(args[4]))
+
+
+# Functions that add elements
+
+
+@_computes("csr_sum_duplicates")
+def _sum_duplicates(function: Any, *args: Any) -> None:
+    rows, columns, indptr, indices, data = args
+    elements, width = _value(data), int(columns)
+    keys = _rows(indptr) * width + indices[: int(indptr[-1])]
+    places = np.cumsum(np.diff(keys, prepend=-1) != 0) - 1
+    function(rows, width, indptr, indices, np.ones(elements.size))
+    write(data, ..., jnp.zeros_like(elements).at[places].add(elements[: len(places)]))
+
+
+@_computes("csr_todense")
+def _rows_to_dense(function: Any, *args: Any) -> None:
+    _, _, indptr, indices, data, out = args
+    rows = _rows(indptr)
+    write(out, (rows, indices[: len(rows)]), _value(data)[: len(rows)], "add")
+
+
+@_computes("coo_todense")
+def _places_to_dense(function: Any, *args: Any) -> None:
+    height, width, _, rows, columns = args[:5]
+    data, out, is_fortran = args[5:]
+    places = columns * height + rows if is_fortran else rows * width + columns
+    write(out, places, _value(data), "add")
+
+
+@_computes("coo_todense_nd")
+def _coordinates_to_dense(function: Any, strides: Any, *args: Any) -> None:
+    _, axes, coordinates, data, out, _ = args
+    places = strides @ coordinates.reshape(int(axes), -1)
+    write(out, places, _value(data), "add")
+
+
+@_computes("csr_diagonal")
+def _diagonal(function: Any, *args: Any) -> None:
+    offset, _, _, indptr, indices, data, out = args
+    rows = _rows(indptr)
+    columns = indices[: len(rows)]
+    chosen = np.flatnonzero(columns - rows == offset)
+    elements, places = _value(data)[chosen], np.minimum(rows, columns)[chosen]
+    write(out, ..., jnp.zeros(out.shape, elements.dtype).at[places].add(elements))
+
+
+def _add_products(
+    out: Any, rows: Any, columns: Any, elements: Any, factors: Any, count: int = 1
+) -> None:
+    """Add the product of a matrix with vectors, ``out[rows] += elements * factors[columns]``."""
+    products = elements[:, None] * _value(factors).reshape(-1, count)[columns]
+    places = np.asarray(rows)[:, None] * count + np.arange(count)
+    write(out.reshape(-1), places.ravel(), products.ravel(), "add")
+
+
+@_computes("csr_matvec")
+def _rows_by_vector(function: Any, height: Any, width: Any, *args: Any) -> None:
+    _rows_by_vectors(function, height, width, 1, *args)
+
+
+@_computes("csr_matvecs")
+def _rows_by_vectors(function: Any, height: Any, width: Any, count: Any, *args: Any) -> None:
+    indptr, indices, data, factors, out = args
+    rows = _rows(indptr)
+    columns = indices[: len(rows)]
+    _add_products(out, rows, columns, _value(data)[: len(rows)], factors, int(count))
+
+
+@_computes("csc_matvec")
+def _columns_by_vector(function: Any, height: Any, width: Any, *args: Any) -> None:
+    _columns_by_vectors(function, height, width, 1, *args)
+
+
+@_computes("csc_matvecs")
+def _columns_by_vectors(function: Any, height: Any, width: Any, count: Any, *args: Any) -> None:
+    indptr, indices, data, factors, out = args
+    columns = _rows(indptr)
+    rows = indices[: len(columns)]
+    _add_products(out, rows, columns, _value(data)[: len(columns)], factors, int(count))
+
+
+@_computes("coo_matvec")
+def _places_by_vector(function: Any, size: Any, *args: Any) -> None:
+    _places_by_vectors(function, size, 1, *args)
+
+
+@_computes("coo_matmat_dense")
+def _places_by_vectors(function: Any, size: Any, count: Any, *args: Any) -> None:
+    rows, columns, data, factors, out = args
+    _add_products(out, rows, columns, _value(data), factors, int(count))
+
+
+@_computes("dia_matvec")
+def _diagonals_by_vector(function: Any, *args: Any) -> None:
+    _diagonals_by_vectors(function, *args[:6], 1, *args[6:])
+
+
+@_computes("dia_matvecs")
+def _diagonals_by_vectors(function: Any, *args: Any) -> None:
+    height, width, _, length = args[:4]
+    offsets, data, count, factors, out = args[4:]
+    columns = np.broadcast_to(np.arange(length), (len(offsets), length))
+    rows = columns - offsets[:, None]
+    inside = (rows >= 0) & (rows < height) & (columns < width)
+    elements = _value(data)[np.nonzero(inside)]
+    _add_products(out, rows[inside], columns[inside], elements, factors, int(count))
+
+
+# Functions of several matrices
+
+
+@_computes("csr_scale_rows")
+def _scale_rows(function: Any, *args: Any) -> None:
+    _, _, indptr, _, data, scales = args
+    write(data, ..., _value(data) * _value(scales)[_rows(indptr)])
+
+
+@_computes("csr_scale_columns")
+def _scale_columns(function: Any, *args: Any) -> None:
+    _, _, _, indices, data, scales = args
+    write(data, ..., _value(data) * _value(scales)[indices])
+
+
+def _marks(data: Any) -> HostArray:
+    """Return where a matrix has elements that are not certain to be zero."""
+    marks: HostArray = np.ones(np.shape(data), np.int64)
+    return marks if ndarrays.is_traced(data) else (data != 0).astype(np.int64)
+
+
+def _places(keys: HostArray, wanted: HostArray) -> tuple[HostArray, HostArray]:
+    """Return which of the wanted keys there are, and where each of these is."""
+    order = np.argsort(keys, kind="stable")
+    found = np.searchsorted(keys[order], wanted)
+    chosen = np.flatnonzero(np.isin(wanted, keys))
+    places: HostArray = order[found[chosen]]
+    return chosen, places
+
+
+def _structure(function: Any, args: Any) -> tuple[HostArray, int]:
+    """Let a function write the places of its result; return their keys and the width.
+
+    The elements are marks. So only those are left out that are zero whatever is traced.
+    """
+    operands = [*args[:8]]
+    operands[4], operands[7] = _marks(args[4]), _marks(args[7])
+    width, (indptr, indices, data) = int(args[1]), args[8:]
+    function(*operands, indptr, indices, np.zeros(np.shape(data), np.int64))
+    rows = _rows(indptr)
+    return rows * width + indices[: len(rows)], width
+
+
+def _put(data: Any, elements: Any) -> None:
+    _check_nonzero(elements)
+    write(data, slice(0, len(elements)), elements)
+
+
+@_computes("csr_matmat")
+def _product(function: Any, *args: Any) -> None:
+    keys, width = _structure(function, args)
+    left, right = _value(args[4]), _value(args[7])
+    middle, starts, columns = args[3], args[5], args[6]
+    rows = _rows(args[2])
+    middle = middle[: len(rows)]
+    counts = np.diff(starts)[middle]
+    firsts = np.repeat(np.arange(len(rows)), counts)
+    before = np.cumsum(counts) - counts
+    seconds = starts[middle][firsts] + np.arange(len(firsts)) - before[firsts]
+    chosen, places = _places(keys, rows[firsts] * width + columns[seconds])
+    products = left[firsts[chosen]] * right[seconds[chosen]]
+    _put(args[10], jnp.zeros(len(keys), products.dtype).at[places].add(products))
+
+
+def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
+    """Return the elements of two matrices at some keys, zeros where there are none."""
+    operands = []
+    for indptr, indices, data in (args[2:5], args[5:8]):
+        rows = _rows(indptr)
+        chosen, places = _places(keys, rows * width + indices[: len(rows)])
+        elements = _value(data)[chosen]
+        operands.append(jnp.zeros(len(keys), elements.dtype).at[places].add(elements))
+    return operands
+
+
+def _combine(operate: Any, structure: str, function: Any, *args: Any) -> None:
+    keys, width = _structure(_tool(structure), args)
+    _put(args[10], operate(*_aligned(keys, width, args)))
+
+
+for _name, _operate, _structured in (
+    ("csr_plus_csr", jnp.add, "csr_plus_csr"),
+    ("csr_minus_csr", jnp.subtract, "csr_plus_csr"),
+    ("csr_elmul_csr", jnp.multiply, "csr_elmul_csr"),
+):
+    _computes(_name)(functools.partial(_combine, _operate, _structured))
+
+
+def _extremum(operate: Any, function: Any, *args: Any) -> None:
+    """Write extrema, but those that are zero: they are of no element, and have no slope."""
+    keys, width = _structure(_tool("csr_plus_csr"), args)
+    extrema = operate(*_aligned(keys, width, args))
+    kept = np.flatnonzero(runs.decide(extrema != 0))
+    counts = np.bincount(keys[kept] // width, minlength=int(args[0]))
+    indptr, indices, data = args[8:]
+    indptr[1:] = np.cumsum(counts)
+    indices[: len(kept)] = keys[kept] % width
+    write(data, slice(0, len(kept)), extrema[kept])
+
+
+_computes("csr_maximum_csr")(functools.partial(_extremum, jnp.maximum))
+_computes("csr_minimum_csr")(functools.partial(_extremum, jnp.minimum))
+
+
+@_computes("csr_ne_csr", "csr_lt_csr", "csr_gt_csr", "csr_le_csr", "csr_ge_csr")
+def _compare(function: Any, *args: Any) -> None:
+    """Compare elements, which is a decision."""
+    function(*map(_data, args))
+
+
+# Lists of rows
+
+
+@_computes("lil_insert", module=_LISTS)
+def _insert(function: Any, *args: Any) -> None:
+    """Set an element of lists, which may be of a matrix that outlives the run."""
+    *matrix, x = args
+    if not ndarrays.is_traced(x):
+        function(*map(plain, args))
+        return
+    _, width, rows, elements, i, j = map(plain, matrix)
+    _check_nonzero(_value(x))
+    columns, row = rows[i], elements[i]
+    column = j + width if j < 0 else j
+    place = bisect.bisect_left(columns, column)
+    if place == len(columns) or columns[place] != column:
+        columns.insert(place, column)
+        stores.insert(row, place, 0.0)
+    stores.note(row)
+    row[place] = x
+
+
+@_computes("lil_fancy_set", module=_LISTS)
+def _insert_several(function: Any, *args: Any) -> None:
+    *matrix, rows, columns, values = args
+    for i, j, x in zip(np.ravel(rows), np.ravel(columns), values.ravel(), strict=True):
+        _insert(function, *matrix, int(i), int(j), x)
+
+
+@_computes("lil_flatten_to_array", module=_LISTS)
+def _flatten(function: Any, rows: Any, out: Any) -> None:
+    write(out, ..., [*itertools.chain(*plain(rows))])
+
+
+# Decompositions
+
+
+class Factors:
+    """The decomposition of a sparse matrix with traced elements: it solves, and no more."""
+
+    def __init__(self, transposed: linalg.SuperLU, nnz: int) -> None:
+        self._transposed = transposed
+        self.shape = transposed.shape
+        self.nnz = nnz
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """Solve with the matrix, its transpose, or its conjugate transpose."""
+        right = _value(rhs)
+        if trans == "H":
+            return ndarrays.wrap(jnp.conj(self._transposed.solve(jnp.conj(right), "N")))
+        return ndarrays.wrap(self._transposed.solve(right, "N" if trans == "T" else "T"))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise runs.refusal(f"SuperLU.{name}")
+
+
+def _decomposed(size: Any, data: Any, indices: Any, indptr: Any) -> linalg.SuperLU:
+    n = int(size)
+    return linalg.SuperLU(bcsr.BCSR((_value(data), indices, indptr), shape=(n, n)))
+
+
+@_computes("gssv", module=_SUPERLU)
+def _solve(function: Any, *args: Any, **options: Any) -> Any:
+    size, _, data, indices, indptr, right, is_by_columns = args
+    factors = _decomposed(size, data, indices, indptr)
+    solution = factors.solve(_value(right), "T" if is_by_columns else "N")
+    return ndarrays.wrap(solution), 0
+
+
+@_computes("gstrf", module=_SUPERLU)
+def _decompose(function: Any, *args: Any, ilu: Any = False, **options: Any) -> Any:
+    if ilu:
+        raise runs.refusal("scipy.sparse.linalg.spilu")
+    size, nnz, data, indices, indptr = args
+    return Factors(_decomposed(size, data, indices, indptr), int(nnz))
+
+
+def _solve_by_known(function: Any, rhs: Any, trans: Any = "N") -> Any:
+    """Solve for a traced right side with a decomposition of SciPy's."""
+    factors = function.__self__
+    n = len(factors.perm_r)
+    product = (factors.L @ factors.U).tocoo()
+    rows, columns = np.argsort(factors.perm_r)[product.row], factors.perm_c[product.col]
+    kind: Any = type(product)
+    right = _value(rhs)
+    right = right.astype(jnp.result_type(right, product.dtype))
+    matrix = bcsr.BCSR.from_scipy_sparse(
+        kind((product.data, (rows, columns)), shape=(n, n)).tocsr()
+    )
+    return ndarrays.wrap(linalg.SuperLU(matrix).solve(right, trans))
+
+
+COUNTERPARTS["builtins.SuperLU.solve"] = _solve_by_known
