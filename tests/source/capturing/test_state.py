@@ -182,3 +182,80 @@ def test_arrays_of_tinyjax_are_not_changed_in_place(fun: Any) -> None:
     for transformed in (tinyjax.grad(source.capture(fun)), tinyjax.jit(source.capture(fun))):
         with raises(CaptureError, match="augmented assignment changes an array is not known"):
             transformed(x)
+
+
+def chained(x: Any) -> Any:
+    table = np.zeros((6, 2))
+    last = table[:, 1]
+    for i in range(1, 6):
+        table[i, 0] = table[i - 1, 0] + x * i
+        last[i] = table[i, 0] * last[i - 1] + math.sin(x)
+        table[-1, 1] *= 2.0
+    return np.sum(table[1:] ** 2) + last[3]
+
+
+def transposed(x: Any) -> Any:
+    table = np.ones((3, 4)).T
+    table[1, 2] = x**2
+    table[0, -1] = table[1, 2] * x
+    table[1] += 1.0
+    return np.sum(table[:, 2] * table[:, -1]) + np.sum(table)
+
+
+def reversed_views(x: Any) -> Any:
+    values = np.linspace(0.0, 1.0, 5)
+    back, every = values[::-1], values[::2]
+    values[1] = x
+    back[0] = values[1] * x
+    every[1] = back[0] + back[3] + x
+    values[3] = 7.0
+    back[1] = values[3] * every[1]
+    return np.sum(values * np.arange(5.0)) + back[4]
+
+
+def parts(x: Any) -> Any:
+    values = np.ones(4, complex)
+    values[1] = x * (1 + 2j)
+    values.imag[2] = x**2
+    values[3] = values[2] * values[1]
+    return np.sum(np.abs(values) ** 2)
+
+
+def single(x: Any) -> Any:
+    values = np.ones(5, np.float32)
+    for i in (0, 2, 4):
+        values[i] = x * i
+    return np.sum(values.astype(float)) + float(values.dtype.itemsize) * x
+
+
+def of_the_loop(x: Any) -> Any:
+    values = np.zeros(12)
+    for i in (0, 2, 4, 6, 8, 10):
+        values[i] = x * i
+        values[i] = values[i] ** 2
+    return np.sum(values * np.arange(12.0)) + values[11]
+
+
+def out_of_bounds(x: Any) -> Any:
+    values = np.zeros(3)
+    values[0] = x
+    try:
+        values[3] = x
+    except IndexError:
+        values[2] = values[0] ** 2
+    return np.sum(values)
+
+
+@pytest.mark.usefixtures("double_precision")
+@pytest.mark.parametrize(
+    "f", [chained, transposed, reversed_views, parts, single, of_the_loop, out_of_bounds]
+)
+def test_elements_are_read_as_they_were_written(f: Callable[[Any], Any]) -> None:
+    captured, x, h = source.capture(f), np.float64(0.6), 1e-4 if f is single else 1e-6
+    quotient = (f(x + h) - f(x - h)) / (2 * h)
+    tolerance = 1e-3 if f is single else 1e-7
+    for slope in (tinyjax.grad(captured), tinyjax.jit(tinyjax.grad(captured))):
+        np.testing.assert_allclose(slope(x), quotient, rtol=tolerance)
+    np.testing.assert_allclose(
+        tinyjax.vmap(captured)(np.array([0.6, 0.7])), [f(0.6), f(0.7)], rtol=1e-6
+    )

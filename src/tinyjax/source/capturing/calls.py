@@ -40,19 +40,10 @@ from tinyjax.source.capturing.ndarrays import (
     follow,
     plain,
 )
+from tinyjax.source.capturing.rewriting import is_captured_function
 
 #: The method of objects that can be called.
 _CALL: Final = "__call__"
-#: Packages whose Python functions are called as they are.
-_AS_THEY_ARE: Final = {
-    *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
-    *(
-        sys.stdlib_module_names
-        - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}
-    ),
-}
-#: Functions of NumPy's that call functions of the user's, in Python.
-_CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma", "numpy.lib._polynomial_impl")
 _Dispatched: Final = type(np.sum)
 _Cached: Final = type(functools.lru_cache(len))
 #: Classes whose operators and attributes are as Python has them.
@@ -64,6 +55,8 @@ _PLAIN: Final = {
 }
 #: Packages whose functions are called in their rewritten forms for some arguments only.
 _OF_SEVERAL_FORMS: Final = ("numpy", "scipy")
+#: Methods of arrays that give what nothing shares, and their names.
+_FRESH_METHODS: Final = {getattr(CapturedArray, x, None): x for x in facts.FRESH_METHODS}
 #: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
@@ -82,23 +75,17 @@ _OPTIONS: Final = {*_ATOMS, tuple}
 
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
-    return _call(g, args, kwargs)
-
-
-def _call(g: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    kind = type(g)
-    if kind is FunctionType:
-        return _call_function(g, args, kwargs)
-    if kind is np.ufunc:
-        return _call_ufunc(g, args, kwargs)
+    kind: Any = type(g)
     is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
     if is_of_atoms and g is not _GET_FRAME:
         result = g(*args)
         return follow(result) if type(result) is np.ndarray else result
-    if kind is _Dispatched:
-        return _call_dispatched(g, args, kwargs)
-    if kind is MethodType:
-        return _call_method_of(g, g.__self__, args, kwargs)
+    return _CALLS.get(kind, _call_object)(g, args, kwargs)
+
+
+def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function in C, a class or another object."""
+    kind = type(g)
     if kind is BuiltinFunctionType and g in facts.FRESH:
         result = _on_data(g, args, kwargs)
         if result is not NotImplemented:
@@ -128,23 +115,6 @@ def _on_data(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if "out" in kwargs or (options := ndarrays.data_of(kwargs.values())) is None:
         return NotImplemented
     return follow(g(*values, **dict(zip(kwargs, options, strict=True))))
-
-
-def call_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a method, or a function of a module."""
-    kind = type(owner)
-    if kind is ModuleType:
-        return _call(getattr(owner, name), args, kwargs)
-    if (
-        kind is CapturedArray
-        and name in facts.FRESH_METHODS
-        and not owner._captured_is_traced
-        and _OPTIONS.issuperset(map(type, args))
-    ):
-        result = _on_data(getattr(owner._captured_view, name), args, kwargs)
-        if result is not NotImplemented:
-            return result
-    return _call(attribute(owner, name), args, kwargs)
 
 
 #: By its identity, since its hash takes long: code of the program, and its rewritten form.
@@ -181,7 +151,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return ndarrays.apply_function(g, args, kwargs)
         if not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)
-    elif package in _AS_THEY_ARE and not module.startswith(_CAPTURED_OF_NUMPY):
+    elif package in rewriting.AS_THEY_ARE and not module.startswith(rewriting.CAPTURED_OF_NUMPY):
         return native(g, args, kwargs)
     fun = rewriting.rewritten(g)
     if fun is None:
@@ -197,7 +167,7 @@ def _without_source(g: FunctionType) -> FunctionType | None:
     Its code stays. The functions and classes among its globals and cells are dispatch points.
     """
     module = rewriting.module_of(g)
-    if module.partition(".")[0] in _AS_THEY_ARE:
+    if module.partition(".")[0] in rewriting.AS_THEY_ARE:
         return None
     scope = {name: g.__globals__[name] for name in g.__code__.co_names if name in g.__globals__}
     made = {name: _dispatched_if_function(x) for name, x in scope.items()}
@@ -221,12 +191,19 @@ def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return result
 
 
-def _call_method_of(g: MethodType, owner: Any, args: Any, kwargs: Any) -> Any:
-    if type(owner).__module__.startswith("scipy.") and counterparts:
+def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
+    owner, fun = g.__self__, g.__func__
+    if type(owner) is CapturedArray and type(fun) is FunctionType:
+        name = _FRESH_METHODS.get(fun)
+        if name and not owner._captured_is_traced and _OPTIONS.issuperset(map(type, args)):
+            result = _on_data(getattr(owner._captured_view, name), args, kwargs)
+            if result is not NotImplemented:
+                return result
+    elif counterparts and type(owner).__module__.startswith("scipy."):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
-    return _call(g.__func__, (owner, *args), kwargs)
+    return call(fun, owner, *args, **kwargs)
 
 
 def objects_of(x: Any) -> list[Any]:
@@ -418,6 +395,15 @@ def _array_function_of(x: Any) -> Any:
     return protocol if is_own else None
 
 
+#: How objects of a class are called; others as ``_call_object`` does.
+_CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
+    FunctionType: _call_function,
+    MethodType: _call_method,
+    np.ufunc: _call_ufunc,
+    _Dispatched: _call_dispatched,
+}
+
+
 def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
@@ -551,7 +537,7 @@ def captured_function(x: Any) -> Any:
     kind = type(x)
     if kind is FunctionType:
         package = rewriting.module_of(x).partition(".")[0]
-        return x if package in _AS_THEY_ARE else rewriting.rewritten(x) or x
+        return x if package in rewriting.AS_THEY_ARE else rewriting.rewritten(x) or x
     if kind is MethodType and type(x.__func__) is FunctionType:
         return MethodType(captured_function(x.__func__), x.__self__)
     return x
@@ -657,7 +643,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return result
     new, init = cls.__new__, cls.__init__
     is_python = type(new) is FunctionType or type(init) is FunctionType
-    if not is_python or (package in _AS_THEY_ARE and package != "numpy"):
+    if not is_python or (package in rewriting.AS_THEY_ARE and package != "numpy"):
         return _construct_native(cls, package, args, kwargs)
     if new is object.__new__:
         made = object.__new__(cls)
@@ -775,33 +761,19 @@ def source_text(text: Any) -> Any:
 
 
 @functools.cache
-def _descriptor(cls: Any, name: str) -> tuple[str, Any] | None:
+def _descriptor(cls: Any, name: str) -> Any:
     """Return the property, or the descriptor of the user's, that an attribute goes to."""
-    for base in cls.__mro__:
-        if name in vars(base):
-            found = vars(base)[name]
-            if type(found) is property:
-                return "property", found
-            getter = getattr(type(found), "__get__", None)
-            if type(found) is not FunctionType and type(getter) is FunctionType:
-                return "descriptor", found
-            return None
-    return None
-
-
-def is_captured_function(fun: Any) -> bool:
-    """Return whether a value is a function of Python's that is called in its rewritten form."""
-    while type(fun) in (MethodType, functools.partial):
-        fun = fun.__func__ if type(fun) is MethodType else fun.func
-    if type(fun) is not FunctionType:
-        return False
-    module = rewriting.module_of(fun)
-    return module.partition(".")[0] not in _AS_THEY_ARE or module.startswith(_CAPTURED_OF_NUMPY)
+    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    getter = getattr(type(found), "__get__", None)
+    is_own = type(found) is not FunctionType and type(getter) is FunctionType
+    return found if is_own or type(found) is property else None
 
 
 def attribute(owner: Any, name: str) -> Any:
     """Return an attribute, by the rewritten form of its property."""
     kind: Any = type(owner)
+    if kind is ModuleType:
+        return getattr(owner, name)
     return _reader(kind, name)(owner, name)
 
 
@@ -816,8 +788,12 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
         return getattr
     is_own = kind is super or issubclass(kind, (type, CapturedArray))
     hooks = (kind.__getattribute__, getattr(kind, "__getattr__", None))
-    is_own = is_own or any(map(is_captured_function, hooks))
-    return _attribute_of_object if is_own or _descriptor(kind, name) is not None else getattr
+    if is_own or any(map(is_captured_function, hooks)):
+        return _attribute_of_object
+    found = _descriptor(kind, name)
+    if type(found) is property and hooks[1] is None and is_captured_function(found.fget):
+        return lambda owner, name: call(found.fget, owner)
+    return getattr if found is None else _attribute_of_object
 
 
 def _attribute_of_object(owner: Any, name: str) -> Any:
@@ -838,29 +814,28 @@ def _attribute_of_object(owner: Any, name: str) -> Any:
     found = _descriptor(hashable, name)
     if found is None:
         return _attribute_or_fallback(owner, kind, name)
-    what, descriptor = found
-    if what == "property":
-        if is_captured_function(descriptor.fget):
+    if type(found) is property:
+        if is_captured_function(found.fget):
             try:
-                return call(descriptor.fget, owner)
+                return call(found.fget, owner)
             except AttributeError:
                 fallback = getattr(kind, "__getattr__", None)
                 if type(fallback) is FunctionType:
                     return call(fallback, owner, name)
                 raise
         return getattr(owner, name)
-    getter = type(descriptor).__get__
-    is_data = hasattr(type(descriptor), "__set__")
+    getter = type(found).__get__
+    is_data = hasattr(type(found), "__set__")
     if is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
-        return call(getter, descriptor, owner, kind)
+        return call(getter, found, owner, kind)
     return getattr(owner, name)
 
 
 def _attribute_of_class(owner: type, meta: type, name: str) -> Any:
     """Return an attribute of a class, which may be a property of its metaclass."""
     found = _descriptor(meta, name)
-    if found is not None and found[0] == "property" and is_captured_function(found[1].fget):
-        return call(found[1].fget, owner)
+    if type(found) is property and is_captured_function(found.fget):
+        return call(found.fget, owner)
     return getattr(owner, name)
 
 
@@ -923,13 +898,12 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
         return
     hashable: Any = kind
     found = _descriptor(hashable, name)
-    if found is not None and found[0] == "property" and is_captured_function(found[1].fset):
-        call(found[1].fset, owner, value)
-        return
-    setter = getattr(type(found[1]), "__set__", None) if found is not None else None
-    if found is not None and is_captured_function(setter):
-        call(setter, found[1], owner, value)
-        return
+    if found is not None:
+        is_property = type(found) is property
+        setter = found.fset if is_property else getattr(type(found), "__set__", None)
+        if is_captured_function(setter):
+            call(setter, *(() if is_property else (found,)), owner, value)
+            return
     if ndarrays.holds_captured(value):
         stores.note(owner)
     setattr(owner, name, value)
@@ -1038,8 +1012,9 @@ def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., 
 
 #: Classes of operands that are what they hold.
 _CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
+_SCALARS: Final = _CAPTURED - {CapturedArray}
 _NUMBERS_OF_DATA: Final = _ATOMS - {str}
-_OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray} - {str, type(None)}
+_OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray, np.complex128} - {str, type(None)}
 
 
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
@@ -1048,25 +1023,52 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     inherited = getattr(object, method, None)
     ufunc = ndarrays.OPERATORS[method]
 
-    def dispatch(x: Any, y: Any) -> Any:
-        first, second = type(x), type(y)
-        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
-            return apply(x, y)
-        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
-            return ndarrays.of_numbers(ufunc, x, y, apply)
-        if first is str and second is str and ufunc in ndarrays.COMPARED:
-            runs.check_no_text(x, y)
-        left = x if first not in _CAPTURED else _value(x)
-        right = y if second not in _CAPTURED else _value(y)
+    def of_data(x: Any, y: Any) -> Any:
+        result = apply(x, y)
+        return follow(result) if type(result) is np.ndarray else result
+
+    def of_arrays(x: Any, y: Any) -> Any:
+        left, right = x, y
+        if type(x) is CapturedArray:
+            left = x._captured_layout if x._captured_shared is None else x._captured_value
+        if type(y) is CapturedArray:
+            right = y._captured_layout if y._captured_shared is None else y._captured_value
         if type(left) in DATA and type(right) in DATA:
             result = apply(left, right)
             return follow(result) if type(result) is np.ndarray else result
-        if first in _OPERANDS and second in _OPERANDS:
-            return ndarrays.of_values(ufunc, (x, y), (left, right), apply)
-        if first in _PLAIN and second in _PLAIN:
-            if {first, second} == {np.ndarray, list}:
-                x, y = ndarrays.to_array(x), ndarrays.to_array(y)
-            return apply(x, y)
+        return of_captured(x, y)
+
+    def of_numbers(x: Any, y: Any) -> Any:
+        return ndarrays.of_numbers(ufunc, x, y, apply)
+
+    def of_captured(x: Any, y: Any) -> Any:
+        left = _value(x) if type(x) in _CAPTURED else x
+        right = _value(y) if type(y) in _CAPTURED else y
+        return ndarrays.of_values(ufunc, (x, y), (left, right), apply)
+
+    def of_texts(x: str, y: str) -> Any:
+        runs.check_no_text(x, y)
+        return apply(x, y)
+
+    def of_plain(x: Any, y: Any) -> Any:
+        if {type(x), type(y)} == {np.ndarray, list}:
+            x, y = ndarrays.to_array(x), ndarrays.to_array(y)
+        return apply(x, y)
+
+    def route_of(first: type, second: type) -> Callable[[Any, Any], Any] | None:
+        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
+            return of_numbers
+        kinds = {first, second}
+        if kinds == {str} and ufunc in ndarrays.COMPARED:
+            return of_texts
+        if kinds <= DATA:
+            return of_data
+        if kinds <= _OPERANDS:
+            return of_arrays if kinds <= {*DATA, CapturedArray} else of_captured
+        return of_plain if kinds <= _PLAIN else None
+
+    def of_objects(x: Any, y: Any) -> Any:
+        first, second = type(x), type(y)
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         if is_captured_function(getattr(type(own), _CALL, None)):
@@ -1080,14 +1082,50 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             result = call(other, y, x)
         return apply(x, y) if result is NotImplemented else result
 
+    return _routed(apply, _Routes(route_of, of_objects))
+
+
+def _routed(apply: Callable[[Any, Any], Any], routes: _Routes) -> Callable[[Any, Any], Any]:
+    def dispatch(x: Any, y: Any) -> Any:
+        first, second = type(x), type(y)
+        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
+            return apply(x, y)
+        return routes[first, second](x, y)
+
     return dispatch
 
 
+class _Routes(dict[tuple[type, type], Callable[[Any, Any], Any]]):
+    """What an operator does, by the classes of its operands: looked for once.
+
+    Args:
+        route_of: what it does for classes of Python's and NumPy's; None for others.
+        of_objects: what it does for others, which may change their methods.
+    """
+
+    def __init__(
+        self,
+        route_of: Callable[[type, type], Callable[[Any, Any], Any] | None],
+        of_objects: Callable[[Any, Any], Any],
+    ) -> None:
+        super().__init__()
+        self._route_of = route_of
+        self._of_objects = of_objects
+
+    def __missing__(self, kinds: tuple[type, type]) -> Callable[[Any, Any], Any]:
+        route = self._route_of(*kinds)
+        if route is None:
+            return self._of_objects
+        self[kinds] = route
+        return route
+
+
 def _value(x: Any) -> Any:
-    """Return the traced value of an operand under capture, or the data of an array."""
-    if type(x) is not CapturedArray:
+    """Return the value of an operand under capture; others as they are."""
+    kind = type(x)
+    if kind in _SCALARS:
         return x._value
-    return x._captured_layout if x._captured_shared is None else x._captured_value
+    return x._captured_value if kind is CapturedArray else x
 
 
 def _takes(kind: type, other: Any) -> bool:
@@ -1100,25 +1138,30 @@ def _takes(kind: type, other: Any) -> bool:
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
     method = f"__i{name}__"
 
-    def dispatch(x: Any, y: Any) -> Any:
-        first = type(x)
-        if first is CapturedArray and type(left := _value(x)) is np.ndarray:
-            right = y if type(y) not in _CAPTURED else _value(y)
-            if type(right) in DATA:
-                apply(left, right)
-                return x
-        if first in _PLAIN and type(y) in _PLAIN:
-            return apply(x, y)
-        own = getattr(first, method, None)
+    def of_array(x: Any, y: Any) -> Any:
+        left, right = _value(x), _value(y)
+        if type(left) is np.ndarray and type(right) in DATA:
+            apply(left, right)
+            return x
+        return apply(x, y) if type(y) in _PLAIN else of_objects(x, y)
+
+    def route_of(first: type, second: type) -> Callable[[Any, Any], Any] | None:
+        if first is CapturedArray:
+            return of_array
+        kinds = {first, second}
+        if kinds <= _PLAIN:
+            return apply if hasattr(first, method) else binary
+        return None
+
+    def of_objects(x: Any, y: Any) -> Any:
+        own = getattr(type(x), method, None)
         if is_captured_function(own):
             result = call(own, x, y)
             if result is not NotImplemented:
                 return result
-        if own is None:
-            return binary(x, y)
-        return apply(x, y)
+        return binary(x, y) if own is None else apply(x, y)
 
-    return dispatch
+    return _routed(apply, _Routes(route_of, of_objects))
 
 
 def _unary(apply: Callable[[Any], Any], name: str) -> Any:
@@ -1126,8 +1169,13 @@ def _unary(apply: Callable[[Any], Any], name: str) -> Any:
 
     def dispatch(x: Any) -> Any:
         kind = type(x)
+        if kind in _ATOMS:
+            return apply(x)
+        if kind is CapturedArray or kind is np.ndarray:
+            value = _value(x)
+            return follow(apply(value)) if type(value) is np.ndarray else apply(x)
         if kind in _PLAIN:
-            return follow(apply(x)) if kind is np.ndarray else apply(x)
+            return apply(x)
         own = getattr(kind, method, None)
         return call(own, x) if is_captured_function(own) else apply(x)
 
@@ -1210,7 +1258,6 @@ for _name in rewriting.UNARY.values():
     rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
 rewriting.DISPATCHERS.update(
     call=call,
-    call_method=call_method,
     attribute=attribute,
     set_attribute=set_attribute,
     item=item,

@@ -136,25 +136,16 @@ def _staged(leaf: Any) -> Any:
 
 
 def _first_difference(guards: Sequence[Guard]) -> Array:
-    """Return the number of the first guard that differs; that of guards if none does."""
-    if not guards:
-        return jnp.asarray(0)
-    scalars: dict[Any, list[int]] = {}
-    for i, guard in enumerate(guards):
-        if not guard.data.ndim:
-            scalars.setdefault(guard.data.dtype, []).append(i)
-    holds: list[Array] = []
-    order: list[int] = []
-    for numbers in scalars.values():
-        values = jnp.stack([jnp.asarray(guards[i].staged) for i in numbers])
-        holds.append(_equal(values, np.stack([guards[i].data for i in numbers])))
-        order += numbers
-    for i, guard in enumerate(guards):
-        if guard.data.ndim:
-            holds.append(jnp.all(_equal(jnp.asarray(guard.staged), guard.data)).reshape(1))
-            order.append(i)
-    flags = jnp.concatenate(holds)
-    return jnp.min(jnp.where(flags, len(guards), jnp.asarray(np.array(order, np.int32))))
+    """Return the number of the first guard that differs; that of guards if none does.
+
+    It is chosen by one guard after the other. XLA takes several times as long to compile them as
+    an array.
+    """
+    first = jnp.asarray(np.int32(len(guards)))
+    for i, guard in reversed([*enumerate(guards)]):
+        holds = _equal(jnp.asarray(guard.staged), guard.data)
+        first = jnp.where(jnp.all(holds) if guard.data.ndim else holds, first, np.int32(i))
+    return first
 
 
 def _equal(value: Array, data: HostArray) -> Array:

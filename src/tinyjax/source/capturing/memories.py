@@ -8,6 +8,7 @@ traced write on, the memory has a value, and the view is a layout only.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,7 +18,7 @@ import numpy as np
 from tinyjax import lax, numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.source.capturing import runs
 
 #: A map from an array to a view of it, for arrays of NumPy's and traced ones.
@@ -27,14 +28,19 @@ Step = Callable[[Any], Any]
 class Memory:
     """The memory that arrays under capture share.
 
+    Single elements that are written are kept aside until the whole is read: so a loop that fills an
+    array by elements, and reads some again, makes one array and not one for each write.
+
     Attributes:
-        value: the traced array that has been written, of the shape of the layout; None before.
         version: the number of traced writes.
         is_computed: whether an operation has made it, so that a zero may be a root.
         is_shared: whether something outside of the captured code may hold the data.
     """
 
-    __slots__ = ("_layout", "_numbers", "is_computed", "is_shared", "value", "version")
+    __slots__ = (
+        *("_elements", "_layout", "_numbers", "_value"),
+        *("is_computed", "is_shared", "version"),
+    )
 
     #: The view that has all elements in the order of the value, of memory that has others beside.
     whole: HostArray | None = None
@@ -42,7 +48,9 @@ class Memory:
     def __init__(self, layout: HostArray | None, value: Array | None = None) -> None:
         self._layout: HostArray | None = layout
         self._numbers: HostArray | None = None
-        self.value: Array | None = value
+        self._value: Array | None = value
+        #: Elements that are to be written to the value, by their numbers in the order of C.
+        self._elements: dict[int, Array] = {}
         self.is_computed: bool = value is not None
         self.version: int = 0
         self.is_shared: bool = False
@@ -53,6 +61,84 @@ class Memory:
         return self
 
     @property
+    def is_traced(self) -> bool:
+        """True if something traced has been written."""
+        return self._value is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all that is in the memory."""
+        return tuple((self.layout if self._value is None else self._value).shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of all that is in the memory."""
+        return np.dtype((self.layout if self._value is None else self._value).dtype)
+
+    @property
+    def value(self) -> Array | None:
+        """The traced array that has been written, of the shape of the layout; None before."""
+        if self._elements:
+            self._write_elements()
+        return self._value
+
+    def _write_elements(self) -> None:
+        """Write the elements that were kept aside."""
+        whole, elements = self._value, self._elements
+        assert whole is not None
+        self._elements = {}
+        numbers = sorted(elements)
+        starts = [0, *[i for i in range(1, len(numbers)) if numbers[i] != numbers[i - 1] + 1]]
+        values = [elements[number] for number in numbers]
+        flat = whole if whole.ndim == 1 else whole.reshape(-1)
+        if len(numbers) == whole.size:
+            flat = jnp.stack(values)
+        elif len(starts) > _FEW:
+            flat = flat.at[np.array(numbers)].set(jnp.stack(values))
+        else:
+            for i, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
+                first, last = numbers[i], numbers[end - 1]
+                if first == last:
+                    flat = flat.at[first].set(values[i])
+                else:
+                    flat = flat.at[first : last + 1].set(jnp.stack(values[i:end]))
+        self._value = flat if whole.ndim == 1 else flat.reshape(whole.shape)
+
+    def _number_of(self, view: HostArray, key: Any) -> int | None:
+        """Return the number of an element of a view; None where the order of C does not say it."""
+        layout = self.layout
+        if not layout.flags.c_contiguous or view.dtype != layout.dtype:
+            return None
+        place = 0 if view is layout else _address(view) - _address(layout)
+        keys = key if type(key) is tuple else (key,)
+        for k, size, stride in zip(keys, view.shape, view.strides, strict=True):
+            place += (operator.index(k) + (size if k < 0 else 0)) * stride
+        return place // layout.itemsize
+
+    def read_element(self, view: HostArray, key: Any) -> Array | None:
+        """Return an element at an index of integers; None where the whole says as much."""
+        if not self._elements or self._value is None:
+            return None
+        number = self._number_of(view, key)
+        if number is None:
+            return None
+        known = self._elements.get(number)
+        return self._value[np.unravel_index(number, self._value.shape)] if known is None else known
+
+    def write_element(self, view: HostArray, key: Any, value: Array) -> bool:
+        """Write a traced number at an index of integers, and return whether that is done."""
+        if not isinstance(value, Tracer) or value.shape:
+            return False
+        number = self._number_of(view, key)
+        if number is None:
+            return False
+        if self._value is None:
+            self.trace()
+        self.version += 1
+        self._elements[number] = value.astype(view.dtype) if value.weak_type else value
+        return True
+
+    @property
     def has_layout(self) -> bool:
         """True if the order of the axes in memory may be another than that of C."""
         return self._layout is not None
@@ -61,7 +147,7 @@ class Memory:
     def layout(self) -> HostArray:
         """The array of NumPy's that owns the memory."""
         if self._layout is None:
-            value = self.value
+            value = self._value
             assert value is not None
             self._layout = np.empty(value.shape, value.dtype)
         return self._layout
@@ -101,13 +187,11 @@ class Memory:
 
     def read(self, view: HostArray) -> Array:
         """Return the traced elements of a view."""
-        assert self.value is not None
-        return self._elements(self.value, view)[self.positions(view)]
+        return self._parts(self.trace(), view)[self.positions(view)]
 
     def read_by(self, step: Step, view: HostArray) -> Array:
         """Return elements of a view in the order that an operation gives them in."""
-        assert self.value is not None
-        return self._elements(self.value, view)[step(self.positions(view))]
+        return self._parts(self.trace(), view)[step(self.positions(view))]
 
     def _has_parts(self, view: HostArray) -> bool:
         """Return whether the elements of a view are real or imaginary parts of those in memory."""
@@ -115,7 +199,7 @@ class Memory:
         is_half = view.dtype.kind == "f" and 2 * view.itemsize == layout.itemsize
         return layout.dtype.kind == "c" and is_half
 
-    def _elements(self, value: Array, view: HostArray) -> Array:
+    def _parts(self, value: Array, view: HostArray) -> Array:
         """Return the elements of the memory along one axis; their parts, for a view of parts."""
         if not self._has_parts(view):
             return value.reshape(-1)
@@ -128,22 +212,23 @@ class Memory:
             CaptureError: something outside of the captured code may hold the data, and would not
                 see what is written.
         """
-        if self.value is None:
+        value = self.value
+        if value is None:
             if self.is_shared:
                 raise runs.refusal(
                     "an array that code outside of the captured program may hold, to be written to,"
                 )
-            self.value = jnp.asarray(self.layout.copy())
-        return self.value
+            value = self._value = jnp.asarray(self.layout.copy())
+        return value
 
     def write(self, value: Array) -> None:
         """Replace the value; the memory is data again where nothing in it is traced."""
         self.version += 1
         if isinstance(value, Tracer):
-            self.value = value
+            self._value = value
         else:
             self.layout[...] = np.asarray(value)
-            self.value = None
+            self._value = None
 
     def scatter(self, view: HostArray, key: Any, value: Array, how: str) -> None:
         """Write a traced value into elements of a view.
@@ -204,7 +289,7 @@ class Memory:
     def _scatter_flat(
         self, whole: Array, view: HostArray, numbers: HostArray | Array, flat: Array, how: str
     ) -> None:
-        elements = getattr(self._elements(whole, view).at[numbers], how)(flat)
+        elements = getattr(self._parts(whole, view).at[numbers], how)(flat)
         if self._has_parts(view):
             pairs = elements.reshape(-1, 2)
             elements = lax.complex(pairs[:, 0], pairs[:, 1])
@@ -245,6 +330,7 @@ class Window(Memory):
         self._write = write
         self._last: tuple[int, Array] | None = None
         self._numbers = None
+        self._elements = {}
         self.is_computed = memory is None or memory.is_computed
         self.is_shared = False
         part: HostArray = array[index]
@@ -264,9 +350,9 @@ class Window(Memory):
     def _version(self) -> int | None:
         """Return the number of writes to the array; None while it is data, which changes unseen."""
         memory = self._memory
-        return None if memory is None or memory.value is None else memory.version
+        return None if memory is None or not memory.is_traced else memory.version
 
-    def _value(self) -> Array:
+    def _now(self) -> Array:
         """Return the elements, as they are now."""
         version = self._version()
         if version is None:
@@ -276,7 +362,16 @@ class Window(Memory):
         return self._last[1]
 
     version: Any = property(_version)
-    value: Any = property(_value)
+    _value: Any = property(_now)
+
+    @property
+    def is_traced(self) -> bool:
+        """True: the index is."""
+        return True
+
+    def write_element(self, view: HostArray, key: Any, value: Array) -> bool:
+        """Write nothing: the array keeps its elements."""
+        return False
 
     def write(self, value: Array) -> None:
         """Replace the elements in the array."""
@@ -305,6 +400,8 @@ def is_view_of(result: object, view: HostArray) -> bool:
     return not (result.base is None and owner is view) and np.may_share_memory(result, view)
 
 
+#: So many ranges of elements are written each by itself.
+_FEW: Final = 4
 #: References to the base of an array that nothing else holds: by the array, and by the call.
 _ONLY: Final = 2
 

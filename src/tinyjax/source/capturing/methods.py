@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tinyjax.source.capturing import ndarrays, rewriting
-from tinyjax.source.capturing.calls import around, call, is_captured_function, iterate
+from tinyjax.source.capturing.calls import around, call, iterate
 from tinyjax.source.capturing.ndarrays import HANDLERS
+from tinyjax.source.capturing.rewriting import is_captured_function
 
 _METHODS: Final[dict[Any, str]] = {
     abs: "__abs__",

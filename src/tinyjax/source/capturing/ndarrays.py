@@ -85,11 +85,11 @@ class Captured:
 
     @property
     def ndim(self) -> int:
-        return len(self._captured_value.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
-        return math.prod(self._captured_value.shape)
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -395,7 +395,7 @@ class CapturedArray(Captured):
     def _captured_is_traced(self) -> bool:
         """True if something traced has been written to the memory."""
         memory = self._captured_shared
-        return memory is not None and memory.value is not None
+        return memory is not None and memory.is_traced
 
     @property
     def _captured_view(self) -> HostArray:
@@ -433,7 +433,7 @@ class CapturedArray(Captured):
     @property
     def dtype(self) -> DType:
         layout = self._captured_layout
-        return super().dtype if layout is None else layout.dtype
+        return self._captured_memory.dtype if layout is None else layout.dtype
 
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
@@ -466,9 +466,8 @@ class CapturedArray(Captured):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        if self._captured_layout is None and (value := self._captured_memory.value) is not None:
-            return tuple(value.shape)
-        return tuple(self._captured_view.shape)
+        layout = self._captured_layout
+        return self._captured_memory.shape if layout is None else tuple(layout.shape)
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -532,6 +531,10 @@ class CapturedArray(Captured):
             return made if type(self) is CapturedArray else like(self, made)
         if not self._captured_is_traced:
             return follow(part)
+        if not isinstance(part, np.ndarray):
+            element = self._captured_memory.read_element(view, key)
+            if element is not None:
+                return wrap(element)
         whole = _whole(self._captured_value)
         if any(map(_is_mask, key if type(key) is tuple else (key,))):
             left_out = np.ones(whole.shape, bool)
@@ -1011,7 +1014,7 @@ def data_of(values: Iterable[Any]) -> list[Any] | None:
         kind = type(x)
         if kind is CapturedArray:
             memory, layout = x._captured_shared, x._captured_layout
-            if memory is not None and memory.value is not None:
+            if memory is not None and memory.is_traced:
                 return None
             data.append(x._captured_view if layout is None else layout)
         elif kind in DATA:
@@ -1177,7 +1180,7 @@ def view_by(array: CapturedArray, step: memories.Step) -> Any:
         return array
     if memories.is_view_of(result, view):
         return like(array, CapturedArray(array._captured_memory, result, array, step))
-    if array._captured_memory.value is None:
+    if not array._captured_memory.is_traced:
         return follow(result)
     made = laid_out(step(array._captured_value), result)
     return made if not is_array(made) or result.flags.writeable else read_only(made)
@@ -1189,7 +1192,7 @@ def in_order_of_memory(array: CapturedArray, step: memories.Step) -> Any:
     result = step(view)
     if memories.is_view_of(result, view):
         return like(array, CapturedArray(memory, result, array))
-    if memory.value is None:
+    if not memory.is_traced:
         return follow(result)
     return array_of(memory.read_by(step, view))
 
@@ -1225,11 +1228,15 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
             view[key] = value
         return
     memory = target._captured_memory
-    whole = memory.trace()
     if isinstance(value, Array):
         value = cast_to(value, view.dtype)
     else:
         value = jnp.asarray(np.asarray(value).astype(view.dtype))
+    may_be_element = how == "set" and not traced_key and is_basic(key)
+    is_element = may_be_element and not isinstance(view[key], np.ndarray)
+    if is_element and memory.write_element(view, key, value):
+        return
+    whole = memory.trace()
     is_whole = target._captured_layout is None or target._captured_layout is memory.whole
     if is_whole and (traced_key or is_basic(key)):
         if not traced_key:

@@ -67,4 +67,4 @@ class OverwrittenMemory(memories.Memory):
             ).at(frames.user_location())
         )
 
-    value = property(_read)
+    _value = property(_read)

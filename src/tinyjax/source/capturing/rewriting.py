@@ -13,9 +13,11 @@ import ast
 import functools
 import linecache
 import operator
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 import attrs
@@ -26,18 +28,28 @@ DISPATCHERS: Final[dict[str, Callable[..., Any]]] = {}
 _rewritten: Final[dict[CodeType, CodeType | None]] = {}
 #: Code that was rewritten.
 _ours: Final[set[CodeType]] = set()
+#: Packages whose Python functions are called as they are.
+AS_THEY_ARE: Final = {
+    *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
+    *(
+        sys.stdlib_module_names
+        - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}
+    ),
+}
+#: Functions of NumPy's that call functions of the user's, in Python.
+CAPTURED_OF_NUMPY: Final = ("numpy.polynomial", "numpy.ma", "numpy.lib._polynomial_impl")
 _MARK: Final = "\0capture "
 
 
 @attrs.frozen(eq=False)
 class _Module:
-    """A parsed file: its statements, and what it imports.
+    """A parsed file: its statements that are not rewritten yet, and what it imports.
 
     Methods of names that a module imports are compiled otherwise than those of other names.
     """
 
     text: str
-    statements: Sequence[ast.stmt]
+    statements: list[ast.stmt]
     imports: Sequence[ast.stmt]
 
     def statement_at(self, line: int) -> ast.stmt | None:
@@ -49,6 +61,7 @@ class _Module:
 
 
 _modules: Final[dict[str, _Module | None]] = {}
+_lock: Final = threading.Lock()
 #: The flags of imports from ``__future__``, which compiled code inherits from its caller.
 _FUTURE: Final = functools.reduce(
     operator.or_, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
@@ -62,6 +75,16 @@ def module_of(fun: FunctionType) -> str:
     return fun.__globals__.get("__name__") or ""
 
 
+def is_captured_function(fun: Any) -> bool:
+    """Return whether a value is a function of Python's that is called in its rewritten form."""
+    while type(fun) in (MethodType, functools.partial):
+        fun = fun.__func__ if type(fun) is MethodType else fun.func
+    if type(fun) is not FunctionType:
+        return False
+    module = module_of(fun)
+    return module.partition(".")[0] not in AS_THEY_ARE or module.startswith(CAPTURED_OF_NUMPY)
+
+
 def is_rewritten(code: CodeType) -> bool:
     """Return whether code has been rewritten."""
     return code in _ours
@@ -73,11 +96,12 @@ def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
         return _rewritten[code]
     except KeyError:
         pass
-    module = _module_of(code.co_filename, scope)
-    statement = module.statement_at(code.co_firstlineno) if module is not None else None
-    if module is not None and statement is not None:
-        _rewrite(module, statement, code)
-    return _rewritten.setdefault(code, None)
+    with _lock:
+        module = _module_of(code.co_filename, scope)
+        statement = module.statement_at(code.co_firstlineno) if module is not None else None
+        if module is not None and statement is not None:
+            _rewrite(module, statement, code)
+        return _rewritten.setdefault(code, None)
 
 
 def rewritten(fun: FunctionType) -> FunctionType | None:
@@ -158,28 +182,11 @@ def _rewrite(module: _Module, statement: ast.stmt, model: CodeType) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             old = compiled(statement)
-            index = list(module.statements).index(statement)
-            (copy,) = _statement_again(module, index)
-            new = _with_dispatchers(compiled(Rewriter().visit(copy)))
+            module.statements.remove(statement)  # which is changed
+            new = _with_dispatchers(compiled(Rewriter().visit(statement)))
     except (SyntaxError, ValueError, RecursionError):
         return
     _pair(old, new)
-
-
-def _statement_again(module: _Module, index: int) -> list[ast.stmt]:
-    """Parse the lines of a statement again, since rewriting changes the tree."""
-    statement = module.statements[index]
-    first = _first_line(statement)
-    lines = module.text.splitlines(keepends=True)[first - 1 : statement.end_lineno]
-    tree = ast.parse("".join(lines))
-    ast.increment_lineno(tree, first - 1)
-    return tree.body[:1] if len(tree.body) == 1 else [_same(tree.body, statement)]
-
-
-def _same(statements: Sequence[ast.stmt], model: ast.stmt) -> ast.stmt:
-    return next(
-        s for s in statements if (s.lineno, s.col_offset) == (model.lineno, model.col_offset)
-    )
 
 
 def _pair(old: CodeType, new: CodeType) -> None:
@@ -265,12 +272,6 @@ class Rewriter(ast.NodeTransformer):
             if function.id in ("eval", "exec") and node.args:
                 node.args[0] = self._dispatch(node.args[0], "source_text", [node.args[0]])
             return node
-        if isinstance(function, ast.Attribute) and not _is_mangled(function.attr):
-            owner: ast.expr = self.visit(function.value)
-            args = [self.visit(arg) for arg in node.args]
-            keywords = [self.visit(keyword) for keyword in node.keywords]
-            name = self._text(function, function.attr)
-            return self._dispatch(node, "call_method", [owner, name, *args], keywords)
         self.generic_visit(node)
         return self._dispatch(node, "call", [node.func, *node.args], node.keywords)
 
