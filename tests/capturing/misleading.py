@@ -2632,7 +2632,8 @@ class Misleading:
         return self.name
 
 
-def _sections(text: str) -> Iterator[Misleading]:
+def sections(text: str) -> Iterator[Misleading]:
+    """Yield the programs of a text."""
     for section in text.split("\n## ")[1:]:
         head, _, body = section.partition("\n")
         name, _, marks = head.partition(" ")
@@ -2643,5 +2644,5 @@ def _sections(text: str) -> Iterator[Misleading]:
 PROGRAMS: Final = tuple(
     program
     for text in (ARITHMETIC, TEXT, STATE, FLOW, OBJECTS, ARRAYS, LIBRARIES)
-    for program in _sections(text)
+    for program in sections(text)
 )

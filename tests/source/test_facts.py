@@ -48,6 +48,56 @@ FURTHER: Final = (
     "np.polyadd(x[0], [])",
     "np.polymul(x[0], [1])",
     "np.linalg.multi_dot([x, x.T])",
+    "np.argpartition(x, 1)",
+    "np.partition(x, 1)",
+    "np.partition(x[0], 0)",
+    "np.einsum('ij->ji', x)",
+    "np.einsum('ii->i', x[:, :2])",
+    "np.frombuffer(x)",
+    "np.fromiter(x[0], float)",
+    "np.mask_indices(3, np.triu)",
+    "np.lib.stride_tricks.as_strided(x, (2,), (8,))",
+    "np.polydiv(x[0], x[1])",
+    "np.polydiv(x[0], [1.0])",
+    "np.trace(np.stack([x, x], -1))",
+    "np.linalg.trace(np.stack([x[:, :2]]))",
+    "np.linalg.det(np.stack([x[:, :2]]))",
+    "np.linalg.slogdet(np.stack([x[:, :2]]))",
+    "np.linalg.cond(np.stack([x[:, :2]]))",
+    "np.linalg.matrix_rank(np.stack([x]))",
+    "np.linalg.eig(x[:, :2])",
+    "np.linalg.eigh(x[:, :2])",
+    "np.linalg.eigvals(x[:, :2])",
+    "np.linalg.lstsq(x, x[:, 0])",
+    "np.linalg.qr(x)",
+    "np.linalg.qr(x, 'raw')",
+    "np.intersect1d(x[0], x[0])",
+    "np.setdiff1d(x[0], [])",
+    "np.setxor1d(x[0], [])",
+    "np.union1d(x[0], x[1])",
+    "np.unique_all(x[0])",
+    "np.unique_counts(x[0])",
+    "np.unique_inverse(x[0])",
+    "np.unique_values(x[0])",
+    "np.arange(x[0, 0])",
+    "np.bartlett(3)",
+    "np.blackman(3)",
+    "np.hamming(3)",
+    "np.hanning(3)",
+    "np.kaiser(3, x[0, 0])",
+    "np.empty(2)",
+    "np.empty_like(x)",
+    "np.diag_indices(3)",
+    "np.indices((2, 3))",
+    "np.tri(3)",
+    "np.tril_indices(3)",
+    "np.triu_indices(3)",
+    "np.fft.fftfreq(3)",
+    "np.fft.rfftfreq(3)",
+    *[f"np.lib.scimath.{name}(x)" for name in ("arccos", "arcsin", "arctanh", "log", "log10")],
+    *[f"np.lib.scimath.{name}(x)" for name in ("log2", "sqrt")],
+    "np.lib.scimath.logn(2, x)",
+    "np.lib.scimath.power(x, 1)",
 )
 LAYOUTS: Final = {k: v for k, v in comparing.LAYOUTS.items() if k not in ("list", "scalar")}
 
@@ -155,7 +205,7 @@ SIZES: Final[dict[int, list[tuple[int, ...]]]] = {
 }
 NUMBERS: Final[dict[type, list[Any]]] = {
     float: [-0.5, np.float64(2.5)],
-    int: [0, 1, np.int64(2)],
+    int: [0, 1, np.int64(2), -1],
     bool: [np.True_],
 }
 #: Functions whose results depend on the sizes or the values of operands, too.
@@ -273,7 +323,7 @@ def kinds_of(call: str) -> set[str]:
                 result = eval(call, scope)
             except Exception:  # NumPy refuses it
                 continue
-        for item in result if isinstance(result, tuple) else (result,):
+        for item in result if isinstance(result, (list, tuple)) else (result,):
             kinds.add(np.asarray(item).dtype.kind)
     return kinds
 
@@ -296,6 +346,11 @@ def test_steps(function: Any) -> None:
     value = function(*args)
     np.testing.assert_array_equal(function(*(args + 1e-9)), value)
     assert len({*value.ravel().tolist()}) > 1
+    try:
+        value = function(x[0] + 1j * x[1])
+    except TypeError:  # it takes no complex numbers
+        return
+    np.testing.assert_array_equal(function(x[0] + 1e-9 + 1j * (x[1] - 1e-9)), value)
 
 
 @pytest.mark.parametrize("function", ordered(facts.CHOOSING), ids=name_of)
@@ -303,5 +358,6 @@ def test_choosing(function: Any) -> None:
     """Each element of a result is one of the operands' elements."""
     args = np.random.default_rng(0).normal(0, 2, (3 if function is np.clip else 2, 100))
     value = function(*args)
+    assert value.shape == (100,)
     assert np.all(np.any(args == value, axis=0))
     assert not any(np.array_equal(x, value) for x in args)

@@ -254,10 +254,13 @@ def read_or_captured(
     try:
         _check_data(*args, *kwargs.values())
         return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
-    except errors.SourceError as error:
+    except Exception as error:
+        reason = _reason_of(error)
+        if reason is None:
+            raise
         active = (argnums,) if isinstance(argnums, int) else argnums
         value, back = _fallback().pull(
-            error, fun, args, kwargs, active, has_aux=has_aux, is_scalar=True
+            reason, fun, args, kwargs, active, has_aux=has_aux, is_scalar=True
         )
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
     return value, _of_arguments(back(ct)[1:], argnums, args)
@@ -268,8 +271,23 @@ def pulled_or_captured(fun: Any, primals: tuple[Any, ...]) -> Any:
     try:
         _check_data(*primals)
         return pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
-    except errors.SourceError as error:
-        return _fallback().pull(error, fun, primals, {}, tuple(range(len(primals))))
+    except Exception as error:
+        reason = _reason_of(error)
+        if reason is None:
+            raise
+        return _fallback().pull(reason, fun, primals, {}, tuple(range(len(primals))))
+
+
+def _reason_of(error: Exception) -> errors.SourceError | None:
+    """Return why a function that raised is captured; None if it is not.
+
+    What raises an error of Python's may do so as it is read, and not as it is written.
+    """
+    if isinstance(error, errors.SourceError):
+        return error
+    if isinstance(error, errors.TinyjaxError):
+        return None
+    return find.refusal(f"it raises {type(error).__name__} as it is read: {error}.")
 
 
 def _check_data(*args: Any) -> None:

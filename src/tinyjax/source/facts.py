@@ -64,8 +64,8 @@ iscomplexobj isin isneginf isposinf isreal isrealobj isscalar issubdtype lexsort
 nanargmax nanargmin ndim nonzero ravel_multi_index searchsorted shape size tril_indices
 tril_indices_from triu_indices triu_indices_from unravel_index
 """
-#: Functions of numbers whose results are constant, but for jumps.
-_STEPS: Final = "ceil floor floor_divide heaviside rint round sign trunc"
+#: Functions of numbers, real or complex, whose results are constant, but for jumps.
+_STEPS: Final = "ceil floor floor_divide heaviside rint round trunc"
 #: Elementwise functions that give one of their operands.
 _CHOOSING: Final = "clip fmax fmin maximum minimum"
 

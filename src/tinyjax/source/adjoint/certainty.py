@@ -314,3 +314,72 @@ class Certainty:
             kind = self._kinds.get(atom) if isinstance(atom, ir.Variable) else None
             return kind is not None and (kind.is_array or kind is ACTIVE)
         return not runtime.is_in(ir.value_of(call.function), _CONTAINERS)
+
+
+#: Functions that write numbers as texts or bytes, and methods that do.
+_WRITING_TEXTS: Final[frozenset[Any]] = frozenset(
+    (ascii, bytes, format, repr, str, runtime.formatted, runtime.text, np.array2string,
+     np.array_repr, np.array_str)
+)  # fmt: skip
+_METHODS_OF_TEXT: Final = ("__format__", "__repr__", "__str__", "tobytes")
+#: What gives texts, or holds them, if it is given some.
+_PASSING_TEXTS: Final = _WRITING_TEXTS | {
+    *(operator.add, operator.getitem, operator.mod, operator.mul, getattr, len, list, tuple),
+    *(runtime.collected, runtime.defined, runtime.items_of, runtime.joined, runtime.make_list),
+    *(runtime.make_tuple, runtime.unpacked),
+}
+#: What says something of a text that has no derivative.
+_ASKING: Final = {*syntax.COMPARISONS.values(), bool, hash, int, isinstance, len, print, type}
+
+
+def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
+    """Refuse a program that may read numbers again which it has written as texts.
+
+    Raises:
+        SourceError: it gives such a text to a function that is not known, or returns it.
+    """
+    methods = {s.variable: s.call.args for s in program.statements if s.function is getattr}
+    texts: set[ir.Variable] = set()
+
+    def is_text(call: ir.Call) -> bool:
+        if not any(isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in call.atoms):
+            return False
+        function: Any = ir.value_of(call.function)
+        if isinstance(call.function, ir.Variable) and call.function in methods:
+            owner, name, *_ = methods[call.function]
+            return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
+        if function is operator.mod:
+            return isinstance(ir.value_of(call.args[0]), (str, bytes))
+        is_method = isinstance(getattr(function, "__self__", None), str)
+        return is_method or runtime.is_in(function, _WRITING_TEXTS)
+
+    def passes(call: ir.Call) -> bool:
+        is_known = call.function in texts or runtime.is_in(
+            ir.value_of(call.function), _PASSING_TEXTS
+        )
+        return is_known and not texts.isdisjoint(call.atoms)
+
+    count = -1
+    while count != len(texts):
+        count = len(texts)
+        texts.update([s.variable for s in program.statements if is_text(s.call) or passes(s.call)])
+        pairs = [x for b in program.blocks for branch in b.branches for x in program.passed(branch)]
+        texts.update([parameter for parameter, given in pairs if given in texts])
+    for statement in program.statements:
+        function, atoms = statement.function, {*statement.call.atoms}
+        is_error = isinstance(function, type) and issubclass(function, BaseException)
+        is_known = is_error or runtime.is_in(function, _ASKING) or statement.variable in texts
+        is_file = function is print and "file" in statement.call.names
+        if is_file or (not is_known and not texts.isdisjoint(atoms)):
+            raise _of_text(program, statement.line)
+    for block in program.blocks:
+        if block.returned in texts:
+            raise _of_text(program, block.statements[-1].line if block.statements else None)
+
+
+def _of_text(program: ir.IR, line: int | None) -> errors.SourceError:
+    return errors.SourceError(
+        "a text that a number was written as may be read again, which has no derivative in "
+        "tinyjax.source. Compute with the number.",
+        None if line is None else Location(program.filename, line, program.name),
+    )

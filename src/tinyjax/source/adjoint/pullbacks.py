@@ -579,7 +579,6 @@ def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
 
 def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
     """Call a function with arguments in a tuple and a dict."""
-    runtime.check_overwrites_nothing(called, kwargs)
     y, back = pull(called, *args, **kwargs)
     return y, lambda ct: (None, *of_call(back(ct), args, kwargs))
 
@@ -669,7 +668,7 @@ _IN_PLACE = "It may change its object in place. Build a new one: [*xs, x], {**d,
 #: Methods of containers and arrays whose results have no derivative.
 _COUNTING: Final = frozenset(
     ("index", "count", "keys", "argmax", "argmin", "argsort", "nonzero", "any", "all",
-     "searchsorted", "is_integer", "round", "tobytes")
+     "searchsorted", "is_integer", "round")
 )  # fmt: skip
 
 
@@ -701,6 +700,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
     """Return the function that gives the value and the pullback of a call."""
     if fun is runtime.apply:
         return apply_forward
+    runtime.check_overwrites_nothing(fun, args, kwargs)
     if equivalents.rule_of_call(fun, len(args), (*kwargs,)) is not None:
         return rule_forward
     if registry.is_inert(fun):

@@ -79,7 +79,8 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
     if is_of_atoms and g is not _GET_FRAME:
         result = g(*args)
-        return follow(result) if type(result) is np.ndarray else result
+        is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
+        return result if is_held else follow(result)
     return _CALLS.get(kind, _call_object)(g, args, kwargs)
 
 
@@ -461,6 +462,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if getattr(g, "__objclass__", type(owner)) in _NUMBERS and ndarrays.holds_captured(args):
         return _call_of_number(g, of_number)
     if isinstance(owner, np.ndarray):
+        if g.__name__ == "astype":
+            runs.check_no_text(owner)
         if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
             function, method, *operands = args
             operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
@@ -587,7 +590,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             raise
         raise runs.refusal(_qualified_name(g)) from error
     held = _references(passed_views)
-    if isinstance(result, _READ):
+    if not isinstance(result, _NOT_READ):
         runs.check_no_text(*given)
     if any(memories.is_view_of(part, view) for part in _parts(result) for _, view in passed_views):
         return ndarrays.followed(result, given)
@@ -611,8 +614,8 @@ def _references(passed_views: Sequence[tuple[memories.Memory, Any]]) -> list[int
     return [sys.getrefcount(view) for _, view in passed_views]
 
 
-#: What text is read as.
-_READ: Final = (float, complex, np.ndarray, np.generic, list, dict, tuple)
+#: What holds no number that was read of a text.
+_NOT_READ: Final = (bool, bytes, int, str, type(None))
 
 
 def _write_back(original: list[Any], copy: list[Any]) -> None:
@@ -702,8 +705,10 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
         if ndarrays.is_traced(args):
             raise runs.refusal(cls.__name__)
         return native(cls, args, kwargs)
-    if package in _OF_NUMBERS and ndarrays.is_traced(args):
-        raise runs.refusal(_qualified_name(cls))
+    if package in _OF_NUMBERS:
+        if ndarrays.is_traced(args):
+            raise runs.refusal(_qualified_name(cls))
+        runs.check_no_text(*args)
     return cls(*[captured_function(x) for x in args], **kwargs)
 
 

@@ -112,6 +112,8 @@ def as_array(
 
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:
+    if dtype is not None:
+        runs.check_no_text(x)
     made = np.array(plain(x), dtype, copy=copy, order=order or "K", subok=subok, ndmin=ndmin)
     return x if made is plain(x) else follow(made)
 
@@ -604,7 +606,8 @@ def _conversion(kind: Any, dtype: Any) -> None:
             return ndarrays.number(wrap(tinyjax.lax.complex(*parts)))
         if not args or not is_traced(args[0]):
             run = runs.current.get()
-            if args and type(args[0]) is str and run is not None and run.texts:
+            is_text = bool(args) and isinstance(args[0], (bytes, str))
+            if is_text and run is not None and run.texts:
                 raise runs.refusal("a number read from text")
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]

@@ -88,7 +88,11 @@ def check_no_text(*values: object) -> None:
 
 
 def _has_text(value: object, texts: set[str]) -> bool:
-    if type(value) is str:
+    if isinstance(value, (bytes, bytearray)):
+        value = value.decode("latin-1")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
+        value = value.ravel().tolist()
+    if isinstance(value, str):
         return value in texts or any(
             len(text) >= _SHORTEST_PART and text in value for text in texts
         )

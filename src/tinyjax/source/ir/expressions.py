@@ -201,6 +201,8 @@ class Expressions(functions.Functions):
             fitting = self.emit(runtime.fitting, result, array)
             self.emit(runtime.exchange, array, literal(...), fitting)
             return array
+        if may_write(function, node):
+            self.fail(f"out of {name or 'such a call'}", "assign the result: y[:] = ...", node)
         first = node.args[0] if len(node.args) == 1 else None
         if isinstance(first, ast.GeneratorExp) and name in syntax.CONSUMERS:
             args: list[Atom] = [self.comprehension(first.elt, first.generators)]
@@ -421,32 +423,28 @@ def with_out(function: Atom, node: ast.Call) -> tuple[ast.Call, ast.expr] | None
         The call that returns the result, and the array; None for another call.
     """
     value = function.value if isinstance(function, Constant) else None
-    module = getattr(value, "__module__", None) or ""
-    if not isinstance(value, np.ufunc) and module.partition(".")[0] != "numpy":
+    if not runtime.is_of_numpy(value):
         return None
     names = [keyword.arg for keyword in node.keywords]
     if "out" in names:
         out = node.keywords[names.index("out")]
         rest = [keyword for keyword in node.keywords if keyword is not out]
         return ast.copy_location(ast.Call(node.func, node.args, rest), node), out.value
-    if syntax.is_spread(node) or len(node.args) - 1 != _place_of_out(value):
+    is_single = not isinstance(value, np.ufunc) or value.nout == 1
+    place = runtime.place_of_out(value) if is_single else None
+    if syntax.is_spread(node) or len(node.args) - 1 != place:
         return None
     *args, last = node.args
     return ast.copy_location(ast.Call(node.func, args, node.keywords), node), last
 
 
-def _place_of_out(function: Any) -> int | None:
-    """Return the place of the argument ``out`` among those by position."""
-    if isinstance(function, np.ufunc):
-        return function.nin if function.nout == 1 else None
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # the function is written in C
-        return None
-    out = parameters.get("out")
-    if out is None or out.kind is inspect.Parameter.KEYWORD_ONLY:
-        return None
-    return list(parameters).index("out")
+def may_write(function: Atom, node: ast.Call) -> bool:
+    """Return whether a call that is not split may write its result to an array."""
+    place = runtime.place_of_out(function.value) if isinstance(function, Constant) else None
+    if isinstance(node.func, ast.Attribute) and not isinstance(function, Constant):
+        place = runtime.OUT_OF_METHODS.get(node.func.attr)
+    names = [keyword.arg for keyword in node.keywords]
+    return place is not None and ("out" in names or place < len(node.args))
 
 
 def name_in(target: ast.expr) -> str | None:

@@ -59,7 +59,9 @@ def _read(kind: Any) -> Stored | None:
     own, *names = [x.arg for x in ast.walk(node.args) if isinstance(x, ast.arg)] or [""]
     parameters: dict[str, str] = {}
     attributes: list[str] = []
-    for statement in node.body if isinstance(node, ast.FunctionDef) else ():
+    if not isinstance(node, ast.FunctionDef):  # a lambda may store by a call
+        return None
+    for statement in node.body:
         match statement:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 continue

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import itertools
 import math
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -73,15 +74,87 @@ def merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``fun(*args, **kwargs)``."""
-    check_overwrites_nothing(fun, kwargs)
+    check_overwrites_nothing(fun, args, kwargs)
     return fun(*args, **kwargs)
 
 
-def check_overwrites_nothing(fun: Callable[..., Any], kwargs: dict[str, Any]) -> None:
-    """Raise where an option is given by which a function may change an argument."""
+def check_overwrites_nothing(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise where an argument is given by which a function may change another, or that one."""
     for name, neutral in overwriting_options(fun).items():
         if bool(kwargs.get(name, neutral)) is not neutral:
             raise refusal(f"{name}= may change an argument, which is not taken: leave it out.")
+    owner, name = getattr(fun, "__self__", None), getattr(fun, "__name__", str(fun))
+    is_at = fun is accumulate_at or (name == "at" and isinstance(owner, np.ufunc))
+    if is_at or is_in(fun, WRITERS):
+        raise refusal(f"{name}() by another name is not taken. Assign to items: a[index] = value.")
+    place = place_of_out(fun)
+    by_position = args[place] if place is not None and place < len(args) else None
+    is_users = isinstance(fun, (FunctionType, MethodType)) and not is_of_numpy(fun)
+    if by_position is not None or (kwargs.get("out") is not None and not is_users):
+        raise refusal(f"out of {name}() is not taken in such a call. Assign the result: y[:] = ...")
+
+
+def is_of_numpy(fun: Any) -> bool:
+    """Return whether a function is one of NumPy's."""
+    module = getattr(fun, "__module__", None) or ""
+    return isinstance(fun, np.ufunc) or module.partition(".")[0] == "numpy"
+
+
+#: The places of ``out`` among the arguments by position of methods of ufuncs, and of arrays.
+_OUT_OF_UFUNCS: Final = {"accumulate": 3, "outer": 2, "reduce": 3, "reduceat": 4}
+OUT_OF_METHODS: Final = {
+    "all": 1,
+    "any": 1,
+    "argmax": 1,
+    "argmin": 1,
+    "choose": 1,
+    "clip": 2,
+    "compress": 2,
+    "cumprod": 2,
+    "cumsum": 2,
+    "dot": 1,
+    "max": 1,
+    "mean": 2,
+    "min": 1,
+    "prod": 2,
+    "round": 1,
+    "std": 2,
+    "sum": 2,
+    "take": 2,
+    "trace": 4,
+    "var": 2,
+}
+
+
+def place_of_out(fun: Any) -> int | None:
+    """Return the place of the argument ``out`` among those by position of a function of NumPy's."""
+    if isinstance(fun, np.ufunc):
+        return fun.nin
+    name, owner = getattr(fun, "__name__", ""), getattr(fun, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return _OUT_OF_UFUNCS.get(name)
+    if isinstance(owner, (np.ndarray, np.generic)):
+        return OUT_OF_METHODS.get(name)
+    if isinstance(fun, MethodDescriptorType) and issubclass(fun.__objclass__, _OF_ARRAYS):
+        return OUT_OF_METHODS[name] + 1 if name in OUT_OF_METHODS else None
+    return _place_in_signature(fun) if is_of_numpy(fun) and isinstance(fun, Hashable) else None
+
+
+_OF_ARRAYS: Final = (np.ndarray, np.generic)
+
+
+@functools.lru_cache(maxsize=1024)
+def _place_in_signature(fun: Any) -> int | None:
+    try:
+        parameters = inspect.signature(fun).parameters
+    except (TypeError, ValueError):  # the function is written in C
+        return None
+    out = parameters.get("out")
+    if out is None or out.kind is inspect.Parameter.KEYWORD_ONLY:
+        return None
+    return list(parameters).index("out")
 
 
 def overwriting_options(fun: Any) -> dict[str, bool]:
@@ -115,6 +188,8 @@ def items_of(iterable: Any) -> Any:
     """Return the items of an iterable as an object with a length and an index."""
     if isinstance(iterable, (range, tuple, np.ndarray, Array)):
         return iterable
+    if isinstance(iterable, memoryview):  # of an array that may change
+        raise refusal("a loop over a memoryview is not taken. Go through the array.")
     if isinstance(iterable, _ENDLESS):
         raise refusal(
             f"a loop over itertools.{type(iterable).__name__} has no end that can be known. Write "
@@ -255,6 +330,7 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
     """
     if not isinstance(array, np.ndarray):
         raise refusal(_assigned_to(array))
+    check_no_objects(array)
     before = array[index]
     if isinstance(before, np.ndarray) and before.base is not None:
         before = before.copy()
@@ -272,6 +348,12 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
     return before
 
 
+def check_no_objects(array: np.ndarray[Any, Any]) -> None:
+    """Raise if an array that is written to holds objects, which may be arrays themselves."""
+    if array.dtype.kind == "O":
+        raise refusal("an assignment to an array of objects is not taken. Use a list.")
+
+
 def log_writes(*arrays: Any) -> None:
     """Log arrays which a program may write to from now on without logging each write."""
     log = writes.log
@@ -280,6 +362,7 @@ def log_writes(*arrays: Any) -> None:
     log.append((None, (), None))
     for array in arrays:
         root = array
+        check_no_objects(root)
         while isinstance(root.base, np.ndarray) and root.base.flags.writeable:
             root = root.base
         place = writes.copied.get(id(root), -1)

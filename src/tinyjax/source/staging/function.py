@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
@@ -69,10 +70,11 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             result: R = call(self.fun, args, kwargs)
-        except _NOT_STAGED as error:
-            if current_session.get() is not None or isinstance(error, errors.UndecidedError):
+        except Exception as error:
+            reason = None if current_session.get() is not None else _reason_of(error)
+            if reason is None:
                 raise
-            result = _captured(self.fun, args, kwargs, _reason_of(error))
+            result = _captured(self.fun, args, kwargs, reason)
         return result
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
@@ -85,7 +87,7 @@ class StagedFunction(Generic[P, R], PickledAsFunction):
 
 def reason_of_capture(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> errors.TinyjaxError | None:
+) -> Exception | None:
     """Return why a function is captured, and not staged; None if it is staged.
 
     Integers and texts among its arguments are static.
@@ -100,19 +102,28 @@ def reason_of_capture(
 
     try:
         make_jaxpr(program)(*[leaves[i] for i in places])
-    except _NOT_STAGED as error:
-        return _reason_of(error)
+    except Exception as error:
+        reason = _reason_of(error)
+        if reason is None:
+            raise
+        return reason
     return None
 
 
-def _reason_of(
-    error: staging_values.NotStagedError | errors.ConcretizationError,
-) -> errors.TinyjaxError:
-    return error.reason if isinstance(error, staging_values.NotStagedError) else error
+def _reason_of(error: Exception) -> Exception | None:
+    """Return why a program is captured whose staging raised an error; None if it is not.
+
+    What raises an error of Python's may do so for a tracer only.
+    """
+    if isinstance(error, staging_values.NotStagedError):
+        return error.reason
+    is_of_program = isinstance(error, errors.TinyjaxError) and not (
+        isinstance(error, errors.ConcretizationError)
+        and not isinstance(error, errors.UndecidedError)
+    )
+    return None if is_of_program else error
 
 
-#: What ends a staging, so that the program is captured.
-_NOT_STAGED: Final = (staging_values.NotStagedError, errors.ConcretizationError)
 _TRACED: Final = (float, complex, np.ndarray, np.generic, Array)
 
 
@@ -164,11 +175,11 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
     return StagedFunction(fun)
 
 
-def _captured(fun: Any, args: Any, kwargs: Any, reason: errors.TinyjaxError) -> Any:
+def _captured(fun: Any, args: Any, kwargs: Any, reason: Exception) -> Any:
     """Call a captured function, which cannot be staged for a reason.
 
     Raises:
-        TinyjaxError: the reason, if it cannot be captured either.
+        Exception: the reason, if it cannot be captured either, or raises the same error then.
         UndecidedError: it decides by traced values, and no ``jit`` knows their data.
     """
     try:
@@ -176,6 +187,12 @@ def _captured(fun: Any, args: Any, kwargs: Any, reason: errors.TinyjaxError) -> 
     except errors.UndecidedError as undecided:
         raise undecided from reason
     except errors.CaptureError as error:
+        if not isinstance(reason, errors.TinyjaxError):
+            raise
+        raise reason from error
+    except Exception as error:
+        if type(error) is not type(reason):
+            raise
         raise reason from error
 
 
@@ -220,6 +237,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
+            if kwargs.get("file") not in (None, sys.stdout, sys.stderr):
+                raise staging_values.not_staged("print() to a file is not staged.")
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
@@ -350,18 +369,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise staging_values.not_staged(
             f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
-    if _hashes_traced(fun, args):
-        raise staging_values.not_staged("a traced value is looked up, or kept, by its hash.")
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
-
-
-def _hashes_traced(fun: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether a function asks for the hash of a traced value."""
-    if isinstance(getattr(fun, "__self__", None), (dict, set, frozenset)):
-        return staging_values.holds_tracer(args[:1])
-    if fun is dict:
-        return any(isinstance(x, operators.Items) for x in args)
-    return fun in (hash, set, frozenset) and staging_values.holds_tracer(args)
 
 
 def _is_of_package(fun: Any) -> bool:
@@ -436,7 +444,7 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
                 return arrays.at_now(_enter(session, program, graph, values))
             except runtime.InPlaceError:
                 rewind()
-            except staging_values.NotStagedError:
+            except Exception:
                 rewind()
                 raise
         raise staging_values.not_staged(
@@ -469,7 +477,7 @@ def _enter(
             outcome = _run_shared(session, program, graph, values)
         else:
             made = {v: v in aliases.made for v in aliases.written_variables}
-            outcome = Run(session, program, graph, made).execute(0, values)
+            outcome = Run(session, program, graph, made, aliases.given).execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)

@@ -25,7 +25,7 @@ from tinyjax.numpy.promotion import convert
 from tinyjax.source import numeric
 from tinyjax.source.adjoint.equivalents import counterpart, list_counterpart
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import number_functions, operators
+from tinyjax.source.staging import number_functions, operators, values as staging_values
 from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
 
 Leaf = Callable[..., Any]
@@ -117,6 +117,26 @@ def single(array: Array, *index: int) -> Any:
     return jnp.reshape(array, ())
 
 
+def viewed(array: Array, dtype: Any = None) -> Array:
+    """``array.view``.
+
+    Raises:
+        NotStagedError: the bits are read as another dtype, and so have no derivative.
+    """
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        raise staging_values.not_staged("a view of a traced array as another dtype is not staged.")
+    return array.view()
+
+
+def identified(value: Any) -> int:
+    """``id(value)``.
+
+    Raises:
+        NotStagedError: the value is traced.
+    """
+    raise staging_values.not_staged(f"id() of {type(value).__name__} is not staged.")
+
+
 def listed(array: Array) -> Any:
     """``array.tolist``."""
     return [listed(array[i]) for i in range(array.shape[0])] if array.ndim else array
@@ -165,6 +185,8 @@ REPLACED: Final[dict[Any, Leaf]] = {
     operator.getitem: item_of,
     operator.matmul: matrix_product,
     Array.item: single,
+    Array.view: viewed,
+    builtins.id: identified,
     Array.tolist: listed,
     operator.contains: lambda container, item: operators.contained(item, container),
     runtime.contains: operators.contained,

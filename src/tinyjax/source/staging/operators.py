@@ -104,7 +104,11 @@ def same(x: Any, y: Any) -> bool:
 
     Raises:
         SourceError: both are numbers, of which one is traced.
+        NotStagedError: both are arrays: a slice of all of a traced one is the array itself.
     """
+    traced = (Array, staging_values.MutableArray)
+    if isinstance(x, traced) and isinstance(y, traced) and np.ndim(x) and np.ndim(y):
+        raise staging_values.not_staged("whether two arrays are one object is not staged.")
     if x is y:
         return True
     numeric = (Array, bool, int, float, complex, np.generic)

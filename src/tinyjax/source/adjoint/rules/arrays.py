@@ -13,9 +13,10 @@ import numpy as np
 
 from tinyjax.core.values import Array
 from tinyjax.source import facts
-from tinyjax.source.adjoint.cotangents import masked, reduce_to, require_data
+from tinyjax.source.adjoint.cotangents import is_complex, masked, reduce_to, require_data
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.adjoint.rules.formulas import nested_like
+from tinyjax.source.ir import find
 
 
 def is_inexact_value(x: Any) -> bool:
@@ -299,6 +300,16 @@ _DEFINITE: Final[registry.Expressions] = {
 }
 registry.register(globals(), _EXPRESSIONS)
 registry.register(globals(), _DEFINITE, definite=(0,))
+
+
+@registry.adjoint_of(np.sign)
+def np_sign_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """Return the derivative of np.sign of real numbers, which is zero."""
+    if is_complex(x):
+        raise find.refusal("np.sign of complex numbers has no derivative here. Write z / abs(z).")
+    return (None,)
+
+
 #: Functions that do what a method of NumPy's arrays does, but for those of the same name.
 METHODS: Final[dict[str, registry.Function]] = {
     "astype": converted,
@@ -311,6 +322,7 @@ METHODS: Final[dict[str, registry.Function]] = {
 }
 
 registry.inert.update(facts.DISCRETE, facts.STEPS)
+
 registry.inert.update(
     (is_inexact_value, nested_shape, place_of_item,
      np.zeros, np.ones, np.empty, np.eye, np.identity, np.zeros_like, np.ones_like, np.empty_like,

@@ -33,7 +33,8 @@ def like_items(ct: Any, items: Any) -> Any:
     """Cotangents of the items of a sequence as the cotangent of the sequence."""
     if isinstance(items, (np.ndarray, Array)):
         return filled(ct, items)
-    if isinstance(items, (range, dict, str, set, frozenset)):
+    if isinstance(items, (range, dict, str, set, frozenset, memoryview)):
+        check_items(items)
         return None
     if (
         formulas.is_foreign(items)
@@ -45,6 +46,23 @@ def like_items(ct: Any, items: Any) -> Any:
             "tuple that a method of it returns."
         )
     return list(ct) if isinstance(items, list) else tuple(ct)
+
+
+def check_items(items: Any) -> None:
+    """Raise where a program goes through keys, or items of a set, that may have a derivative.
+
+    So may those of the memory of an array.
+    """
+    if isinstance(items, memoryview):
+        raise find.refusal("going through a memoryview has no derivative. Go through the array.")
+    if isinstance(items, (dict, set, frozenset)) and any(map(cotangents.is_differentiable, items)):
+        raise find.refusal(
+            f"going through floats that are keys, or in a set, has no derivative ({items})."
+            " Keep them in a list."
+        )
+
+
+registry.inert.add(check_items)
 
 
 def filled(ct: Any, items: Any) -> Any:
@@ -243,6 +261,7 @@ def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any 
     """Return the derivative of builtins.max and builtins.min."""
     if len(items) == 1:
         if isinstance(items[0], (dict, str, range, set, frozenset)):
+            check_items(items[0])
             return (None,)
         if not len(items[0]):
             raise find.refusal(
@@ -292,6 +311,7 @@ def of_zipped(column: Any, part: Any) -> Any:
 def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
     """Return the cotangents of the arguments of builtins.sorted."""
     if isinstance(items, (dict, str, range, set, frozenset)):
+        check_items(items)
         return (None,)
     order = ordering(items, key, reverse)
     return (like_items([ct[order.index(i)] for i in range(len(items))], items),)

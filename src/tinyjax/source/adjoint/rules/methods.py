@@ -13,6 +13,8 @@ from inspect import getattr_static
 from types import FunctionType
 from typing import Any, Final
 
+import numpy as np
+
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, syntax
@@ -26,7 +28,12 @@ UNFOLLOWED: Final = frozenset(
 
 
 def check_native(y: Any, *operands: Any) -> None:
-    """Raise if an operator was a method that is written in Python, and gave a derivative."""
+    """Raise if an operator was a method that is written in Python, and gave a derivative.
+
+    Nor is an array followed that is an item of an array of objects.
+    """
+    if isinstance(y, np.ndarray) and any(map(_holds_objects, operands)):
+        raise find.refusal("an array in an array of objects has no derivative. Use a list.")
     if type(y) is bool or not formulas.is_overloaded(*operands) or not kind_of(y).active:
         return
     names = " and ".join(
@@ -36,6 +43,10 @@ def check_native(y: Any, *operands: Any) -> None:
         f"an operator, or a function such as round, is a method of the class {names} here, whose "
         "derivative is not taken. Call a method by its name."
     )
+
+
+def _holds_objects(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "O"
 
 
 def check_stored(value: Any, name: str) -> None:

@@ -146,6 +146,8 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """Return the cotangent of an index, from which some objects compute an item."""
+    if isinstance(container, dict):
+        check_entries(container)
     if not formulas.is_foreign(container) or not holds_float(index):
         return None, None
     return None, overloaded(operator.getitem, ct, container, index)[1]
@@ -161,6 +163,18 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
             return None, None
         return overloaded(operator.getitem, ct, container, index)
     return containers.placed(ct, container, index), None
+
+
+def check_entries(container: Any) -> None:
+    """Raise if a method of a class, derived of dict, may compute an entry that is missing."""
+    if isinstance(getattr(type(container), "__missing__", None), FunctionType):
+        raise find.refusal(
+            f"an item of a {type(container).__name__}, whose __missing__ may compute it, has no "
+            "derivative. Call a function."
+        )
+
+
+inert.add(check_entries)
 
 
 def holds_float(index: Any) -> bool:
