@@ -110,6 +110,8 @@ def decide(value: Array | HostArray, purpose: str = "a decision") -> HostArray:
         return np.asarray(value)
     if isinstance(value, BatchTracer):
         return _common(value, purpose)
+    if isinstance(value, WitnessTracer):
+        return value.decided()
     parts = value.components()
     if not parts:
         try:

@@ -38,6 +38,16 @@ class WitnessTracer(Tracer):
         self.aval = staged.aval
 
     def concrete(self, purpose: str) -> HostArray:
+        """Return the data of what has no derivative, which is a decision.
+
+        Raises:
+            ConcretizationError: the value may have a derivative, which would be lost.
+        """
+        if self.aval.dtype.kind in "fc" and isinstance(self.staged, Tracer):
+            return self.staged.concrete(purpose)
+        return self.decided()
+
+    def decided(self) -> HostArray:
         """Return the data, and log that the program depends on it."""
         self.guards.append(Guard(self.staged, self.data, str(frames.user_location())))
         return self.data
