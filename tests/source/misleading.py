@@ -8,6 +8,32 @@ from typing import Final
 from capturing.misleading import Misleading, sections
 
 STATE: Final = r"""
+## properties_of_a_subclass
+class Axes(np.ndarray):
+    def __new__(cls, x):
+        made = np.asarray(x).view(cls)
+        made.tag = 1
+        return made
+
+    def __array_finalize__(self, made):
+        self.tag = getattr(made, "tag", None)
+
+    @property
+    def shape(self):
+        return super().shape
+
+    @property
+    def axes(self):
+        return super().ndim
+
+    def total(self):
+        return super().sum()
+
+def f(x):
+    a = Axes(x * 2)
+    n = a.shape[0] + a.axes + a.size + a.tag
+    return np.sum(a * a) + n + a.total() + np.sum(a[1:]) + np.max(np.concatenate([a, a]))
+
 ## default_array_written
 def g(v, buffer=np.zeros(4)):
     buffer[:] = v

@@ -16,6 +16,9 @@ import pytest
 from capturing import comparing, rows
 from numpy_calls import TABLE, X
 
+import tinyjax
+from tinyjax import source
+from tinyjax.errors import TinyjaxError
 from tinyjax.source import facts
 from tinyjax.source.ir import runtime
 
@@ -361,3 +364,62 @@ def test_choosing(function: Any) -> None:
     assert value.shape == (100,)
     assert np.all(np.any(args == value, axis=0))
     assert not any(np.array_equal(x, value) for x in args)
+
+
+def arguments() -> Iterator[tuple[Any, ...]]:
+    """Yield arguments whose results may have no axes: numbers, and arrays of few elements."""
+    for x in (0.7, np.float64(0.7), np.array(0.7)):
+        pair = np.array([x, x])
+        yield from ((x,), (x, x), (True, x, x), (x, 0), ([x, x],), ([x, x], x), (pair,))
+        yield from ((pair, pair), (0, [x, x]), (np.outer(pair, pair) + np.eye(2),))
+    yield from ((), ((),))
+
+
+def outcomes_of(function: Any) -> Iterator[Any]:
+    for args in arguments():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                yield function(*args), args
+            except Exception:  # NumPy refuses it
+                continue
+
+
+@pytest.mark.parametrize("function", ordered(facts.FRESH), ids=name_of)
+def test_results_without_axes(function: Any) -> None:
+    """A result without axes is an array exactly where it is said to be one."""
+    kinds = {isinstance(x, np.ndarray) for x, _ in outcomes_of(function) if is_point(x)}
+    assert kinds != {True} or function in facts.POINTS
+    assert False not in kinds or function not in facts.POINTS
+
+
+def is_point(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic)) and not np.ndim(x)
+
+
+@pytest.mark.usefixtures("double_precision")
+@pytest.mark.parametrize("function", ordered(facts.FRESH | UFUNCS), ids=name_of)
+def test_captured_results_without_axes(function: Any) -> None:
+    """What has no axes is an array under capture where NumPy gives one."""
+    for expected, args in outcomes_of(function):
+        if not is_point(expected):
+            continue
+        made: list[bool] = []
+
+        def program(x: Any, args: Any = args, made: list[bool] = made) -> Any:
+            result = function(*[replaced(arg, x) for arg in args])
+            made.append(isinstance(result, np.ndarray))
+            return x
+
+        try:
+            tinyjax.grad(source.capture(program))(np.float64(1.0))
+        except (TinyjaxError, TypeError, ValueError):  # it is refused
+            continue
+        assert made == [isinstance(expected, np.ndarray)], args
+
+
+def replaced(arg: Any, x: Any) -> Any:
+    """Return an argument that depends on a traced number."""
+    if isinstance(arg, (list, tuple)):
+        return type(arg)(replaced(part, x) for part in arg)
+    return arg if isinstance(arg, (bool, int)) else arg * x

@@ -64,6 +64,11 @@ iscomplexobj isin isneginf isposinf isreal isrealobj isscalar issubdtype lexsort
 nanargmax nanargmin ndim nonzero ravel_multi_index searchsorted shape size tril_indices
 tril_indices_from triu_indices triu_indices_from unravel_index
 """
+#: Functions whose results without axes are arrays, and no numbers.
+_POINTS: Final = """
+block copy cov cross empty empty_like full full_like i0 isin linalg.tensordot
+linalg.tensorsolve ones ones_like pad piecewise roll tensordot where zeros zeros_like
+"""
 #: Functions of numbers, real or complex, whose results are constant, but for jumps.
 _STEPS: Final = "ceil floor floor_divide heaviside rint round trunc"
 #: Elementwise functions that give one of their operands.
@@ -92,6 +97,7 @@ MAKERS: Final = MATRICES | {*_functions("empty full ndarray ones zeros")}
 _UFUNCS: Final = frozenset(x for x in vars(np).values() if isinstance(x, np.ufunc))
 _OF_FLOATS: Final = {x for x in _UFUNCS if any({*"efdgFDG"} & {*t.split(">")[1]} for t in x.types)}
 DISCRETE: Final = (_UFUNCS - _OF_FLOATS) | {*_functions(_DISCRETE)}
+POINTS: Final[frozenset[Any]] = frozenset(_functions(_POINTS))
 STEPS: Final[frozenset[Any]] = frozenset(_functions(_STEPS))
 CHOOSING: Final[frozenset[Any]] = frozenset(_functions(_CHOOSING))
 #: Functions and methods of which that holds without an option, by the option and its position.

@@ -75,8 +75,13 @@ class Captured:
     # attributes
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def _captured_shape(self) -> tuple[int, ...]:
+        """The shape, of which a subclass of the program may give another."""
         return tuple(self._captured_value.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._captured_shape
 
     @property
     def dtype(self) -> DType:
@@ -85,11 +90,11 @@ class Captured:
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        return len(self._captured_shape)
 
     @property
     def size(self) -> int:
-        return math.prod(self.shape)
+        return math.prod(self._captured_shape)
 
     @property
     def itemsize(self) -> int:
@@ -465,9 +470,13 @@ class CapturedArray(Captured):
         return attribute_of_data(self, name)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def _captured_shape(self) -> tuple[int, ...]:
         layout = self._captured_layout
         return self._captured_memory.shape if layout is None else tuple(layout.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._captured_shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -1664,8 +1673,8 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
                 wide = {name: _widened(x) for name, x in kwargs.items()}
                 result = wrap(with_values(func, [*map(_widened, args)], wide))
             result = _as_model(result, model)
-        if func in _ARRAYS_OF_NO_AXES and type(result) is CapturedScalar:
-            result = array_of(result._captured_value)
+        if func in facts.POINTS and isinstance(result, (Captured, np.generic)):
+            result = to_array(result)
     except _REFUSED as error:
         result = _apply_otherwise(func, args, kwargs, error)
     return result if out is None else put_out(out, result, None, "unsafe")
@@ -1719,10 +1728,6 @@ _REORDERED: Final = {
 }
 #: Functions that compute in the dtype of ``out``.
 _ACCUMULATED: Final = {np.sum, np.prod, np.cumsum, np.cumprod, np.mean}
-#: Functions whose results without axes are arrays, not numbers.
-_ARRAYS_OF_NO_AXES: Final = {
-    *(np.cov, np.pad, np.roll, np.tensordot, np.linalg.tensordot, np.choose),
-}
 #: Functions of a sequence of arrays, which may have several shapes.
 _SEQUENCES: Final = {
     *(np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack, np.block),

@@ -104,7 +104,7 @@ def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
         return _rewritten.setdefault(code, None)
 
 
-def rewritten(fun: FunctionType) -> FunctionType | None:
+def rewritten(fun: Any) -> FunctionType | None:
     """Return a function with rewritten code and the same cells and defaults; None without source.
 
     Example:
@@ -112,6 +112,8 @@ def rewritten(fun: FunctionType) -> FunctionType | None:
         >>> rewriting.rewritten(eval("lambda x: x")) is None
         True
     """
+    if type(fun) is not FunctionType:
+        return None
     code = fun.__code__
     if code in _ours:
         return fun

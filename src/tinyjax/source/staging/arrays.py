@@ -308,8 +308,8 @@ def _holds_point(index: Any) -> bool:
     """Return whether an index has an array without axes, so that NumPy copies."""
     if isinstance(index, tuple):
         return any(map(_holds_point, index))
-    is_array = isinstance(index, StagedArray) or id(index) in session.this_session().aliases.points
-    return is_array and not index.shape
+    is_array = isinstance(index, StagedArray) or session.this_session().aliases.roots(index)
+    return isinstance(index, (StagedArray, Array)) and not index.shape and bool(is_array)
 
 
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -435,7 +435,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _write(fun, *args)
     if fun in _AUGMENTING and isinstance(args[1], (*_VIEWED, np.ndarray)):
         return _augmented(*args)
-    if fun is runtime.augmented and np.ndim(args[1]):
+    if fun is runtime.augmented and session.this_session().aliases.roots(args[1]):
         raise runtime.InPlaceError
     if fun is runtime.fitting:
         return _fitting(*args)
@@ -452,9 +452,9 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return Selected(index, at_now(container))
         if not isinstance(container, StagedArray):
             return NOT_TAKEN
-        item = container.item(index)
-        copies = _holds_point(args[1]) and isinstance(item, StagedArray)
-        return StagedArray.copy_of(item.value) if copies else item
+        if _holds_point(args[1]):
+            raise staging_values.not_staged("an array without axes is an index, which copies.")
+        return container.item(index)
     goes_through = runtime.is_in(fun, certainty.ITERATING) and not (fun in (min, max) and args[1:])
     if goes_through and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
@@ -742,10 +742,7 @@ def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
     if isinstance(value, ragged.Ragged):
         return RaggedView(StagedArray.copy_of(value.whole), value.index)
-    is_array = isinstance(value, np.ndarray) or (
-        isinstance(value, Array)
-        and (value.ndim > 0 or id(value) in session.this_session().aliases.points)
-    )
+    is_array = isinstance(value, np.ndarray) or (isinstance(value, Array) and value.ndim > 0)
     return StagedArray.copy_of(value, layouts_of(value)) if is_array else value
 
 

@@ -536,9 +536,9 @@ def changed(operation: Binary, value: Any, operand: Any) -> Any:
         return result
     try:
         session.aliases.check(value, session.frames)
-    except errors.SourceError:
+    except errors.SourceError as error:
         if session.is_cautious:
-            raise
+            raise staging_values.NotStagedError(error) from None
         raise runtime.InPlaceError from None
     result = fitting(result, value)
     session.aliases.replace(value, result)

@@ -9,15 +9,12 @@ accepted only where both have the same effect: where no value that is used later
 from __future__ import annotations
 
 import functools
-import itertools
 import operator
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar
+from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
@@ -126,7 +123,6 @@ _KNOWN: Final = (
 _ATOMS: Final = (str, bytes, int, float, complex, type(None), type, slice, range, np.dtype)
 
 Roots = frozenset[int]
-Order = Literal["C", "F"]
 
 
 @attrs.define(eq=False)
@@ -154,14 +150,12 @@ class Aliases:
         views: by identity, each array that shares data with others, or object that may
             hold such arrays, and those, by identity too.
         external: the arrays that something outside of the program holds.
-        points: the arrays without axes that are certainly arrays, not numbers.
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
         pinned: arrays that must stay alive, so that their identities remain unique.
     """
 
     views: dict[int, tuple[Any, Roots]] = attrs.field(factory=dict)
     external: set[int] = attrs.field(factory=set)
-    points: set[int] = attrs.field(factory=set)
     ordered: dict[int, Array] = attrs.field(factory=dict)
     pinned: list[Any] = attrs.field(factory=list)
 
@@ -188,8 +182,6 @@ class Aliases:
     def replace(self, value: Array, result: Array) -> None:
         """Record that an array has become another one, in place."""
         self.follow(result, (id(result),))
-        if id(value) in self.points:
-            self.points.add(id(result))
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
@@ -199,10 +191,15 @@ class Aliases:
         What is not known to be new may share the data of all that the call was given.
         """
         if isinstance(result, Array):
-            if not self.is_in_order(result) and self._gives_order(function, args, kwargs):
+            in_order = all(map(self.is_in_order, arrays_in(args)))
+            if _is_elementwise(function) and in_order and not (kwargs or self.is_in_order(result)):
                 self.ordered[id(result)] = result
-            if not (result.shape or self._may_give_point(function, args, kwargs, result)):
-                return result
+            if not result.shape:
+                if runtime.is_in(function, (min, max)):  # one of its arguments
+                    self.follow(result, Roots().union(*map(self.roots, arrays_in(args))))
+                if self._gives_number(function, args, kwargs):
+                    return result
+                self.follow(result, (id(result),))
         operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
         is_copy = _name_of(function, args) in _COPIES and "copy" not in kwargs
         if is_copy and isinstance(result, Array):
@@ -235,81 +232,18 @@ class Aliases:
             return all(map(_is_in_order, layouts))
         return id(value) in self.ordered or sum(n > 1 for n in value.shape) < 2
 
-    def _gives_order(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Return whether the axes of what NumPy gives here lie in memory in their order."""
-        unknown = [x for x in arrays_in((*args, *kwargs.values())) if not self.is_in_order(x)]
-        is_elementwise = isinstance(function, np.ufunc) or runtime.is_in(
-            function, syntax.ARITHMETIC
-        )
-        if is_elementwise and not unknown and not kwargs:
-            return True
-        if len(unknown) > _UNKNOWN or not (is_elementwise or _is_numpys(function, args)):
-            return False
-        for orders in itertools.product(_ORDERS, repeat=len(unknown)):
-            given = self._result_by_numpy(function, args, kwargs, iter(orders))
-            if not isinstance(given, np.ndarray) or not _is_in_order(given):
-                return False
-        return True
-
-    def _may_give_point(
-        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Array
-    ) -> bool:
-        """Return whether NumPy may give an array without axes here, and no number."""
-        if runtime.is_in(function, (min, max)):  # one of its arguments
-            self.follow(result, Roots().union(*map(self.roots, arrays_in(args))))
+    def _gives_number(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Return whether NumPy gives a number here, and certainly no array without axes."""
         if function is operator.getitem:
             parts = args[1] if isinstance(args[1], tuple) else (args[1],)
-            if not any(x is Ellipsis for x in parts):
-                return False
-        if not _is_numpys(function, args):
-            return False
-        given = self._result_by_numpy(function, args, kwargs, iter(()))
-        if isinstance(given, np.ndarray):
-            self.points.add(id(result))
-        may_be = given is None or isinstance(given, np.ndarray)
-        if may_be:
-            self.follow(result, (id(result),))
-        return may_be
-
-    def _result_by_numpy(
-        self,
-        function: Any,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        orders: Iterator[Order],
-    ) -> Any:
-        """Return what NumPy gives for arrays of ones; None if that is not known.
-
-        Args:
-            function: the function.
-            args: its arguments.
-            kwargs: its keyword arguments.
-            orders: the orders in memory of the arrays of which these are not known.
-        """
-        is_item = function is operator.getitem  # whose index is within the axes
-        most = sys.maxsize if is_item else _SAMPLED
-
-        def sampled(value: Any) -> Any:
-            if isinstance(value, (tuple, list)):
-                return type(value)(map(sampled, value))
-            if isinstance(value, MethodType):
-                return getattr(sampled(value.__self__), value.__name__)
-            if not _is_array(value):
-                return value
-            order: Order = "C" if self.is_in_order(value) else next(orders, "C")
-            shape = [min(n, most) for n in value.shape]
-            make: Any = np.zeros if is_item else np.ones
-            ones = make(shape, value.dtype, order)
-            is_number = isinstance(value, Array) and not self.roots(value)
-            return ones[()] if is_number else ones
-
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                keywords = {name: sampled(x) for name, x in kwargs.items()}
-                return sampled(function)(*map(sampled, args), **keywords)
-        except Exception:
-            return None
+            return not any(x is Ellipsis for x in parts)
+        if _is_elementwise(function) or not _is_numpys(function, args):
+            return "out" not in kwargs
+        if isinstance(function, MethodType):
+            function, args = getattr(np, function.__name__, None), (function.__self__, *args)
+        kinds = [(np.ndim(x), _KINDS.get(np.result_type(x).kind)) for x in arrays_in(args)]
+        known = facts.is_determined(function) and {*kwargs} <= {"axis"} and all(k for _, k in kinds)
+        return known and facts.result_of(function, tuple(kinds)) is not None
 
     def check(self, value: Array, frames: Sequence[Frame]) -> None:
         """Raise if a value that is used after the current statement shares an array's data.
@@ -327,11 +261,12 @@ class Aliases:
                     raise _shared(variable.name or "a value")
 
 
-#: The most items of each axis of an array in examples for NumPy, and the most arrays of which
-#: the order in memory is not known.
-_SAMPLED: Final = 3
-_UNKNOWN: Final = 3
-_ORDERS: Final[tuple[Order, ...]] = ("C", "F")
+#: The types of NumPy's kinds of numbers.
+_KINDS: Final = {"f": float, "i": int, "b": bool}
+
+
+def _is_elementwise(function: Any) -> bool:
+    return isinstance(function, np.ufunc) or runtime.is_in(function, syntax.ARITHMETIC)
 
 
 def _is_array(value: Any) -> bool:
