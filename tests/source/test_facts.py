@@ -400,7 +400,7 @@ def is_point(x: Any) -> bool:
 @pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize("function", ordered(facts.FRESH | UFUNCS), ids=name_of)
 def test_captured_results_without_axes(function: Any) -> None:
-    """What has no axes is an array under capture where NumPy gives one."""
+    """A captured result without axes is an array where NumPy gives one."""
     for expected, args in outcomes_of(function):
         if not is_point(expected):
             continue

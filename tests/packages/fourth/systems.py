@@ -1,4 +1,4 @@
-"""The fourth set: arms, networks, curves, markets, and what people answer."""
+"""The fourth set: arms, networks, curves, markets, and questionnaires."""
 
 import warnings
 from typing import Any, Final

@@ -48,7 +48,7 @@ class Aliases:
         values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to values from outside.
         made: the written variables that are new arrays, as results of calls.
-        given: the written variables that are results of functions which are not known.
+        unknown: the written variables that are results of functions which are not known.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Aliases:
         self.values: list[tuple[ir.Variable, ir.Atom]] = []
         self._parents: dict[ir.Variable, ir.Variable] = {}
         self._made: set[ir.Variable] = set()
-        self._given: set[ir.Variable] = set()
+        self._unknown: set[ir.Variable] = set()
         self._arrays: dict[ir.Atom, bool] = _arrays(program, arguments)
         self._methods: dict[ir.Atom, Any] = {
             s.variable: ir.value_of(s.call.args[1])
@@ -87,7 +87,7 @@ class Aliases:
             [v for v in variables if self.class_of(v) in written]
         )
         self.made: frozenset[ir.Variable] = self.written_variables & self._made
-        self.given: frozenset[ir.Variable] = self.written_variables & self._given
+        self.unknown: frozenset[ir.Variable] = self.written_variables & self._unknown
 
     def reads_only(self, call: ir.Call) -> bool:
         """Return whether a call only reads its arguments: it neither keeps nor changes them."""
@@ -142,7 +142,7 @@ class Aliases:
             if function in _JOINING:  # what is an array, and no container, is its own
                 self._made.add(variable)
             if _may_write(call):  # nor is it known that it gives what it has made
-                self._given.add(variable)
+                self._unknown.add(variable)
                 self._join([variable, self._outside])
                 if self._is_cautious:
                     self._made.add(variable)

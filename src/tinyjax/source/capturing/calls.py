@@ -1101,7 +1101,7 @@ def _routed(apply: Callable[[Any, Any], Any], routes: _Routes) -> Callable[[Any,
 
 
 class _Routes(dict[tuple[type, type], Callable[[Any, Any], Any]]):
-    """What an operator does, by the classes of its operands: looked for once.
+    """A table of what an operator does, by the classes of its operands.
 
     Args:
         route_of: what it does for classes of Python's and NumPy's; None for others.

@@ -155,18 +155,18 @@ def _on_surface(g: Any, tx: Any, ty: Any, c: Any, kx: Any, ky: Any, *args: Any) 
     degrees = int(kx), int(ky)
     knots = _value(tx), _value(ty)
     sizes = [t.size - k - 1 for t, k in zip(knots, degrees, strict=True)]
-    at: list[Array] = [
+    points: list[Array] = [
         jnp.clip(_value(places).reshape(-1), t[k], t[t.size - k - 1])
         for places, t, k in zip((x, y), knots, degrees, strict=True)
     ]
     coefficients = _value(c)[: sizes[0] * sizes[1]].reshape(sizes)
-    rows = interpolate.BSpline(knots[0], coefficients, degrees[0])(at[0], dx)
+    rows = interpolate.BSpline(knots[0], coefficients, degrees[0])(points[0], dx)
 
     def along(row: Array, places: Array) -> Array:
         return interpolate.BSpline(knots[1], row, degrees[1])(places, dy)
 
     is_grid = g.__name__.split()[-1] in ("bispev", "parder")
-    value = tinyjax.vmap(along, (0, None if is_grid else 0))(rows, at[1])
+    value = tinyjax.vmap(along, (0, None if is_grid else 0))(rows, points[1])
     return ndarrays.wrap(value), 0
 
 

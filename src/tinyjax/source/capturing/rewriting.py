@@ -290,10 +290,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        for op, operand in zip(node.ops, node.comparators, strict=True):
-            is_truth = isinstance(operand, ast.Constant) and isinstance(operand.value, bool)
-            if is_truth and isinstance(op, (ast.Is, ast.IsNot)):
-                node.left = self._dispatch(node.left, "truth", [node.left])
+        if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and _is_truth(node.comparators[0]):
+            compared = self._dispatch(node.left, "truth", [node.left])
+            return ast.copy_location(ast.Compare(compared, node.ops, node.comparators), node)
         name = COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         return (
             node if name is None else self._dispatch(node, name, [node.left, node.comparators[0]])
@@ -402,6 +401,11 @@ class Rewriter(ast.NodeTransformer):
 
     visit_match_case = visit_AnnAssign = visit_arg = _without_annotations  # noqa: N815
     visit_FunctionDef = visit_AsyncFunctionDef = _without_annotations  # noqa: N815
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Return whether an expression is ``True`` or ``False``."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _is_mangled(name: str) -> bool:

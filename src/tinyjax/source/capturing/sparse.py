@@ -286,12 +286,12 @@ def _marks(data: Any) -> HostArray:
     return marks if ndarrays.is_traced(data) else (data != 0).astype(np.int64)
 
 
-def _places(keys: HostArray, wanted: HostArray) -> tuple[HostArray, HostArray]:
-    """Return which of the wanted keys there are, and where each of these is."""
+def _places(keys: HostArray, others: HostArray) -> tuple[HostArray, HostArray]:
+    """Return which of the other keys there are, and where each of these is."""
     order = np.argsort(keys, kind="stable")
-    found = np.searchsorted(keys[order], wanted)
-    chosen = np.flatnonzero(np.isin(wanted, keys))
-    places: HostArray = order[found[chosen]]
+    numbers = np.searchsorted(keys[order], others)
+    chosen = np.flatnonzero(np.isin(others, keys))
+    places: HostArray = order[numbers[chosen]]
     return chosen, places
 
 

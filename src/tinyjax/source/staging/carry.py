@@ -18,22 +18,11 @@ from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import exits, operators
+from tinyjax.source.staging import exits, operators, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, are_whole, holds
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Buffer, Roots, restore
-from tinyjax.source.staging.values import (
-    MutableArray,
-    as_array,
-    describe,
-    is_dynamic,
-    is_same,
-    join_avals,
-    not_staged,
-    paths_of,
-    take_apart,
-)
 
 T = TypeVar("T")
 #: A part of a carried variable: the place of that among those carried, and its own in it.
@@ -119,7 +108,7 @@ class Carry:
 
     def following(self, arrival: exits.Arrival) -> Carry:
         """Return the carry with the values of another arrival at the loop."""
-        values = tuple([exits.Value(*take_apart(arrival[i])) for i in self.places])
+        values = tuple([exits.Value(*staging_values.take_apart(arrival[i])) for i in self.places])
         return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
@@ -129,11 +118,15 @@ class Carry:
     def varies(self, place: CarriedPart) -> bool:
         """Return whether a part may change from iteration to iteration."""
         i, j = place
-        return is_dynamic(self.values[i].parts[j]) and place not in self.fixed
+        return staging_values.is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
     def arrays(self) -> list[Array]:
         """Return the parts that may change from iteration to iteration."""
-        parts = [as_array(part) for place, part in self.parts().items() if self.varies(place)]
+        parts = [
+            staging_values.as_array(part)
+            for place, part in self.parts().items()
+            if self.varies(place)
+        ]
         return [*parts, *[buffer.content for buffer in self.buffers]]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
@@ -203,12 +196,12 @@ class Carry:
                 raise self._with_first_value(after, i)
             same = value.structure == other.structure
             for j, (old, new) in enumerate(zip(value.parts, other.parts, strict=same)):
-                if self.varies((i, j)) and is_dynamic(new):
-                    carry.append(_converted(as_array(new), next(before).aval))
+                if self.varies((i, j)) and staging_values.is_dynamic(new):
+                    carry.append(_converted(staging_values.as_array(new), next(before).aval))
                 elif self.is_counted and are_whole(old, new):
                     swaps[old.owner] = new
                 elif (i, j) not in self.fixed:
-                    same = same and is_same(old, new)
+                    same = same and staging_values.is_same(old, new)
             if not same:
                 raise self._restructured(after, i)
         self._swap(swaps, after)
@@ -231,7 +224,9 @@ class Carry:
             if self.varies(place):
                 shared = aliases.outer_roots(part) - aliases.roots(self.parts()[place])
                 if place in self.roots and shared - self.roots[place]:
-                    raise not_staged("an array and one that changes take turns in a loop.")
+                    raise staging_values.not_staged(
+                        "an array and one that changes take turns in a loop."
+                    )
                 if shared:
                     more[place] = shared
         if more != self.roots:
@@ -321,7 +316,7 @@ class Carry:
         names = [
             (path, i)
             for i, value in enumerate(self.values)
-            for j, path in enumerate(paths_of(value.structure, self.name_of(i)))
+            for j, path in enumerate(staging_values.paths_of(value.structure, self.name_of(i)))
             if self.varies((i, j))
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
@@ -336,13 +331,15 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> RestructuredError:
-        before, later = [describe(c.values[i].filled(())) for c in (self, after)]
+        before, later = [staging_values.describe(c.values[i].filled(())) for c in (self, after)]
         advice = (
             "Only arrays and numbers may change in such a loop, in containers of one structure."
         )
         error = self._error(self.name_of(i), (before, later), i, advice)
         parts = (*self.values[i].parts, *after.values[i].parts)
-        return RestructuredError(error, any(isinstance(x, MutableArray) for x in parts))
+        return RestructuredError(
+            error, any(isinstance(x, staging_values.MutableArray) for x in parts)
+        )
 
     def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
         lines = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
@@ -381,7 +378,11 @@ def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:
     """Return an array as one of a given type, if that is the type that both promote to."""
-    if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
+    if (
+        x.aval is aval
+        or x.shape != aval.shape
+        or staging_values.join_avals(aval, x.aval) is not aval
+    ):
         return x
     return ew.convert_element_type(x, aval.dtype, aval.weak_type)
 

@@ -477,7 +477,7 @@ def _enter(
             outcome = _run_shared(session, program, graph, values)
         else:
             made = {v: v in aliases.made for v in aliases.written_variables}
-            outcome = Run(session, program, graph, made, aliases.given).execute(0, values)
+            outcome = Run(session, program, graph, made, aliases.unknown).execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)

@@ -40,7 +40,7 @@ class Run:
         located: whether the function is the user's, so that errors are at its lines.
         made: its variables with arrays that the program may change in place, and whether these are
             certainly new.
-        given: those of which it is not known whether the array is new.
+        unknown: those of which it is not known whether the array is new.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Run:
         program: ir.IR,
         graph: graph.ControlFlowGraph,
         made: Mapping[ir.Variable, bool] = MappingProxyType({}),
-        given: frozenset[ir.Variable] = frozenset(),
+        unknown: frozenset[ir.Variable] = frozenset(),
     ) -> None:
         self.session = session
         self.made = made
-        self.given = given
+        self.unknown = unknown
         self.ir = program
         self.graph = graph
         self.env: dict[ir.Variable, Any] = {}
@@ -105,7 +105,7 @@ class Run:
 
     def aside(self) -> Run:
         """Return an independent run of the same function that goes on from here."""
-        run = Run(self.session, self.ir, self.graph, self.made, self.given)
+        run = Run(self.session, self.ir, self.graph, self.made, self.unknown)
         run.env = {**self.env}
         return run
 
@@ -148,7 +148,7 @@ class Run:
             arrays.note_mask(function, args, result)
             is_made = self.made.get(statement.variable)
             is_new = is_made or (is_made is False and arrays.is_new(function, args))
-            if statement.variable in self.given and isinstance(result, np.ndarray):
+            if statement.variable in self.unknown and isinstance(result, np.ndarray):
                 return result  # it may be one that outlives the program
             return self.as_made(function, args, result) if is_new else result
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):

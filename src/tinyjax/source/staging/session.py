@@ -191,8 +191,8 @@ class Aliases:
         What is not known to be new may share the data of all that the call was given.
         """
         if isinstance(result, Array):
-            in_order = all(map(self.is_in_order, arrays_in(args)))
-            if _is_elementwise(function) and in_order and not (kwargs or self.is_in_order(result)):
+            is_known = not _is_elementwise(function) or kwargs or self.is_in_order(result)
+            if not is_known and all(map(self.is_in_order, arrays_in(args))):
                 self.ordered[id(result)] = result
             if not result.shape:
                 if runtime.is_in(function, (min, max)):  # one of its arguments
@@ -241,7 +241,10 @@ class Aliases:
             return "out" not in kwargs
         if isinstance(function, MethodType):
             function, args = getattr(np, function.__name__, None), (function.__self__, *args)
-        kinds = [(np.ndim(x), _KINDS.get(np.result_type(x).kind)) for x in arrays_in(args)]
+        arrays = arrays_in(args)
+        if not all(hasattr(x, "ndim") for x in arrays):  # of slices with traced bounds
+            return False
+        kinds = [(x.ndim, _KINDS.get(x.dtype.kind)) for x in arrays]
         known = facts.is_determined(function) and {*kwargs} <= {"axis"} and all(k for _, k in kinds)
         return known and facts.result_of(function, tuple(kinds)) is not None
 
