@@ -293,7 +293,7 @@ EXTRA = {
     "JVPTracer": "primal tangent",
     "SeriesTracer": "derivative term terms",
     "LaplacianTracer": "primal rows",
-    "WitnessTracer": "guards staged",
+    "WitnessTracer": "decided guards staged",
 }
 
 

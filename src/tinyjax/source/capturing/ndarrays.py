@@ -26,6 +26,7 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
 from tinyjax.source.capturing import memories, runs
+from tinyjax.source.ir import runtime
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -1717,8 +1718,8 @@ def _parameters(func: Any) -> list[str]:
 @functools.cache
 def position_of_out(func: Any) -> int:
     """Return where ``out`` is among the arguments of a function: after all, where it has none."""
-    names = _parameters(func)
-    return names.index("out") if "out" in names else sys.maxsize
+    place = runtime.place_of_out(func)
+    return sys.maxsize if place is None else place
 
 
 #: Functions whose results have another order of axes in memory than their arguments.

@@ -442,7 +442,7 @@ def may_write(function: Atom, node: ast.Call) -> bool:
     """Return whether a call that is not split may write its result to an array."""
     place = runtime.place_of_out(function.value) if isinstance(function, Constant) else None
     if isinstance(node.func, ast.Attribute) and not isinstance(function, Constant):
-        place = runtime.OUT_OF_METHODS.get(node.func.attr)
+        place = runtime.place_of_out_of_method(node.func.attr)
     names = [keyword.arg for keyword in node.keywords]
     return place is not None and ("out" in names or place < len(node.args))
 

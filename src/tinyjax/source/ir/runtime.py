@@ -102,30 +102,14 @@ def is_of_numpy(fun: Any) -> bool:
     return isinstance(fun, np.ufunc) or module.partition(".")[0] == "numpy"
 
 
-#: The places of ``out`` among the arguments by position of methods of ufuncs, and of arrays.
+#: The places of ``out`` among the arguments by position of methods of ufuncs.
 _OUT_OF_UFUNCS: Final = {"accumulate": 3, "outer": 2, "reduce": 3, "reduceat": 4}
-OUT_OF_METHODS: Final = {
-    "all": 1,
-    "any": 1,
-    "argmax": 1,
-    "argmin": 1,
-    "choose": 1,
-    "clip": 2,
-    "compress": 2,
-    "cumprod": 2,
-    "cumsum": 2,
-    "dot": 1,
-    "max": 1,
-    "mean": 2,
-    "min": 1,
-    "prod": 2,
-    "round": 1,
-    "std": 2,
-    "sum": 2,
-    "take": 2,
-    "trace": 4,
-    "var": 2,
-}
+
+
+def place_of_out_of_method(name: str) -> int | None:
+    """Return the place of the argument ``out`` of a method of arrays: that of NumPy's function."""
+    place = place_of_out(getattr(np, name, None))
+    return None if place is None else place - 1
 
 
 def place_of_out(fun: Any) -> int | None:
@@ -136,9 +120,9 @@ def place_of_out(fun: Any) -> int | None:
     if isinstance(owner, np.ufunc):
         return _OUT_OF_UFUNCS.get(name)
     if isinstance(owner, (np.ndarray, np.generic)):
-        return OUT_OF_METHODS.get(name)
+        return place_of_out_of_method(name)
     if isinstance(fun, MethodDescriptorType) and issubclass(fun.__objclass__, _OF_ARRAYS):
-        return OUT_OF_METHODS[name] + 1 if name in OUT_OF_METHODS else None
+        return place_of_out(getattr(np, name, None))
     return _place_in_signature(fun) if is_of_numpy(fun) and isinstance(fun, Hashable) else None
 
 
