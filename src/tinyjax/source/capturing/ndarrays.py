@@ -280,7 +280,7 @@ class CapturedScalar(Captured):
         found = getattr(array, name)
         if callable(found):  # which changes nothing but this array
             return functools.partial(_number_of, found)
-        return getattr(read_only(array), name)
+        return getattr(read_only(array) if name == "flags" else array, name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the number, or an array of it.
@@ -1935,6 +1935,14 @@ for _name, _ufunc in {
     "invert": np.invert,
 }.items():
     setattr(Captured, f"__{_name}__", lambda self, _ufunc=_ufunc: _unary(_ufunc, self))
+
+
+def _compared(flat: Flat, other: Any, ufunc: np.ufunc) -> Any:
+    return ufunc(flat.array.flatten(), other)
+
+
+for _name, _ufunc in _COMPARISONS.items():
+    setattr(Flat, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
 
 
 def _unary(ufunc: np.ufunc, x: Any) -> Any:
