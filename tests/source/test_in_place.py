@@ -617,6 +617,18 @@ def test_compiled_programs_of_scientists(entry: numpy_programs.Program) -> None:
         np.testing.assert_allclose(gradient, by_source, rtol=1e-9, atol=1e-12 * scale)
 
 
+@pytest.mark.sampled(6, 2)
+@pytest.mark.parametrize("entry", numpy_programs.PROGRAMS, ids=lambda entry: entry.name)
+def test_gradients_of_programs_of_scientists_compiled(entry: numpy_programs.Program) -> None:
+    """A gradient by source that is compiled is the same one."""
+    with tinyjax.default_dtypes("float64"):
+        inputs = entry.inputs(entry.sizes[0])
+        gradient = source.grad(entry.loss, argnums=entry.argnums)
+        actual, expected = tinyjax.jit(gradient)(*inputs), gradient(*inputs)
+    for x, y in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-12 * np.max(np.abs(y)))
+
+
 def test_programs_of_scientists_are_read_and_staged() -> None:
     """Programs of whose statements one is not certain are captured, which takes longer."""
     captured = [

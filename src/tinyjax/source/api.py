@@ -251,31 +251,33 @@ def read_or_captured(
     Raises:
         SourceError: capture cannot take the function either.
     """
-    try:
-        _check_data(*args, *kwargs.values())
-        return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
-    except Exception as error:
-        reason = _reason_of(error)
-        if reason is None:
-            raise
-        active = (argnums,) if isinstance(argnums, int) else argnums
-        value, back = _fallback().pull(
-            reason, fun, args, kwargs, active, has_aux=has_aux, is_scalar=True
-        )
+    reason = None
+    if not _are_traced(*args, *kwargs.values()):
+        try:
+            return pullbacks.attempt(value_and_gradient, fun, argnums, has_aux, args, kwargs)
+        except Exception as error:
+            reason = _reason_of(error)
+            if reason is None:
+                raise
+    active = (argnums,) if isinstance(argnums, int) else argnums
+    value, back = _fallback().pull(
+        reason, fun, args, kwargs, active, has_aux=has_aux, is_scalar=True
+    )
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
     return value, _of_arguments(back(ct)[1:], argnums, args)
 
 
 def pulled_or_captured(fun: Any, primals: tuple[Any, ...]) -> Any:
     """Return the value of a function and its pullback, likewise."""
-    try:
-        _check_data(*primals)
-        return pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
-    except Exception as error:
-        reason = _reason_of(error)
-        if reason is None:
-            raise
-        return _fallback().pull(reason, fun, primals, {}, tuple(range(len(primals))))
+    reason = None
+    if not _are_traced(*primals):
+        try:
+            return pullbacks.attempt(pullbacks.evaluated, fun, primals, {})
+        except Exception as error:
+            reason = _reason_of(error)
+            if reason is None:
+                raise
+    return _fallback().pull(reason, fun, primals, {}, tuple(range(len(primals))))
 
 
 def _reason_of(error: Exception) -> errors.SourceError | None:
@@ -290,15 +292,10 @@ def _reason_of(error: Exception) -> errors.SourceError | None:
     return find.refusal(f"it raises {type(error).__name__} as it is read: {error}.")
 
 
-def _check_data(*args: Any) -> None:
-    """Check that arguments have data: a traced array does not change in place as one of NumPy's.
-
-    Raises:
-        SourceError: one is traced.
-    """
+def _are_traced(*args: Any) -> bool:
+    """Return whether an argument is traced: it does not change in place as an array of NumPy's."""
     others = [x for x in args if type(x) not in _DATA]
-    if others and any(isinstance(x, Tracer) for x in tree.leaves(others)):
-        raise errors.SourceError("an argument is traced, and so the function is captured.")
+    return bool(others) and any(isinstance(x, Tracer) for x in tree.leaves(others))
 
 
 #: Classes of most arguments, none of which is traced.

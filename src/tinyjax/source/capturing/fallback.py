@@ -42,7 +42,7 @@ Pullback = Callable[[Any], tuple[Any, ...]]
 
 
 def pull(
-    error: errors.SourceError,
+    error: errors.SourceError | None,
     fun: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -54,7 +54,7 @@ def pull(
     """Return the value of a captured function and its pullback.
 
     Args:
-        error: says why the function could not be read.
+        error: says why the function could not be read; None if an argument is traced.
         fun: the function.
         args: its arguments. Arrays and containers of them are copied.
         kwargs: its keyword arguments.
@@ -67,7 +67,8 @@ def pull(
         cotangent of each argument.
 
     Raises:
-        SourceError: capture refuses the function, too.
+        SourceError: capture refuses the function, too, or no argument has a derivative.
+        TinyjaxError: capture refuses it, and an argument is traced.
     """
     chosen = sorted({i % len(args) for i in active})
     kinds: list[Any] = []
@@ -88,7 +89,7 @@ def pull(
     frames.imitate(program, fun)
     values = [_in_double(leaf) for i in chosen for leaf in _leaves(args[i])]
     if not values:
-        raise error
+        raise error or errors.SourceError("no argument has a derivative.")
     try:
         if has_aux:
             result, back, aux = derivatives.vjp(capture(program), *values, has_aux=True)
@@ -99,6 +100,8 @@ def pull(
     except _OF_PROGRAM:
         raise
     except errors.TinyjaxError as refusal:
+        if error is None:
+            raise
         raise error from refusal
 
     def pullback(ct: Any) -> tuple[Any, ...]:

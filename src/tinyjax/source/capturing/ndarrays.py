@@ -1100,7 +1100,10 @@ def key_of(key: Any) -> Any:
             return key
         return slice(*(part if part is None else operator.index(part) for part in parts))
     if kind is list:
-        items = np.asarray([key_of(item) for item in key])
+        numbers = [key_of(item) for item in key]
+        if any(map(is_captured, numbers)):
+            return to_array(numbers)
+        items = np.asarray(numbers)
         return items if items.size else items.astype(np.intp)
     if issubclass(kind, Captured):
         value = key._captured_value
