@@ -358,23 +358,9 @@ def programs(part: str) -> Iterator[str]:
             yield TEMPLATE.format(before=before, part=lines, change=after)
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("part", statements(PARTS))
-def test_parts_at_traced_indices(part: str) -> None:
-    for text in programs(f"r = {part}"):
-        check(text)
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("part", statements(ROWS))
-def test_rows_that_are_handed_on(part: str) -> None:
-    for text in programs(f"r = {part}"):
-        check(text)
-
-
-@pytest.mark.sampled(16)
-@pytest.mark.parametrize("part", statements(RESULTS))
-def test_results_that_are_changed(part: str) -> None:
+@pytest.mark.sampled(13)
+@pytest.mark.parametrize("part", [x for text in (PARTS, ROWS, RESULTS) for x in statements(text)])
+def test_parts_that_are_changed(part: str) -> None:
     for text in programs(f"r = {part}"):
         check(text)
 

@@ -152,7 +152,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
             return ndarrays.apply_function(g, args, kwargs)
         if not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)
-    elif package in rewriting.AS_THEY_ARE and not module.startswith(rewriting.CAPTURED_OF_NUMPY):
+    elif not is_captured_function(g):
         return native(g, args, kwargs)
     fun = rewriting.rewritten(g)
     if fun is None:

@@ -212,30 +212,24 @@ def _add_products(
     write(out.reshape(-1), places.ravel(), products.ravel(), "add")
 
 
-@_computes("csr_matvec")
-def _rows_by_vector(function: Any, height: Any, width: Any, *args: Any) -> None:
-    _rows_by_vectors(function, height, width, 1, *args)
-
-
-@_computes("csr_matvecs")
-def _rows_by_vectors(function: Any, height: Any, width: Any, count: Any, *args: Any) -> None:
+def _by_vectors(
+    by_columns: bool, function: Any, height: Any, width: Any, count: Any, *args: Any
+) -> None:
+    """Add the product of a matrix in compressed form with vectors."""
     indptr, indices, data, factors, out = args
-    rows = _rows(indptr)
-    columns = indices[: len(rows)]
-    _add_products(out, rows, columns, _value(data)[: len(rows)], factors, int(count))
+    lines = _rows(indptr)
+    others = indices[: len(lines)]
+    rows, columns = (others, lines) if by_columns else (lines, others)
+    _add_products(out, rows, columns, _value(data)[: len(lines)], factors, int(count))
 
 
-@_computes("csc_matvec")
-def _columns_by_vector(function: Any, height: Any, width: Any, *args: Any) -> None:
-    _columns_by_vectors(function, height, width, 1, *args)
+def _by_vector(by_columns: bool, function: Any, height: Any, width: Any, *args: Any) -> None:
+    _by_vectors(by_columns, function, height, width, 1, *args)
 
 
-@_computes("csc_matvecs")
-def _columns_by_vectors(function: Any, height: Any, width: Any, count: Any, *args: Any) -> None:
-    indptr, indices, data, factors, out = args
-    columns = _rows(indptr)
-    rows = indices[: len(columns)]
-    _add_products(out, rows, columns, _value(data)[: len(columns)], factors, int(count))
+for _name, _by_columns in (("csr", False), ("csc", True)):
+    _computes(f"{_name}_matvec")(functools.partial(_by_vector, _by_columns))
+    _computes(f"{_name}_matvecs")(functools.partial(_by_vectors, _by_columns))
 
 
 @_computes("coo_matvec")
