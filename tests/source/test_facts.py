@@ -4,6 +4,8 @@ What is said of the axes and types of results is compared for operands of severa
 """
 
 import ast
+import contextlib
+import inspect
 import itertools
 import operator
 import re
@@ -364,6 +366,55 @@ def test_choosing(function: Any) -> None:
     assert value.shape == (100,)
     assert np.all(np.any(args == value, axis=0))
     assert not any(np.array_equal(x, value) for x in args)
+
+
+def written(call: str) -> bool:
+    """Return whether a call changes an array that it is given."""
+    scope: dict[str, Any] = {**comparing.SCOPE, "a": X.copy()}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            exec(LAYOUTS["C"], scope)
+            for name in comparing.NAMES:
+                if re.search(rf"\b{name}\b", call):
+                    exec(comparing.NAMES[name], scope)
+            before = {name: y.copy() for name, y in scope.items() if isinstance(y, np.ndarray)}
+            eval(call, scope)
+        except Exception:  # NumPy refuses it
+            return False
+    return not all(np.array_equal(scope[name], y, equal_nan=True) for name, y in before.items())
+
+
+def test_writers() -> None:
+    """Functions that are said to write do so, and no others but by an option."""
+    writers = {
+        function
+        for function, text, _, names in CALLS
+        if not isinstance(function, str) and ".at(" not in text
+        if {"out", "overwrite_input"}.isdisjoint(names)
+        if written(text)
+    }
+    assert writers == facts.WRITERS
+
+
+def test_callers() -> None:
+    """Functions that are said to call what they are given are those with such a parameter."""
+    callers = set()
+    for function in vars(np).values():
+        with contextlib.suppress(TypeError, ValueError):  # it has no signature
+            if any("func" in name for name in inspect.signature(function).parameters):
+                callers.add(function)
+    others = {np.mask_indices, np.seterrcall, np.vectorize}
+    assert callers | {np.frompyfunc} == facts.CALLERS | others
+
+
+@pytest.mark.parametrize("function", ordered(facts.REDUCTIONS), ids=name_of)
+def test_reductions(function: Any) -> None:
+    """A reduction applies its elementwise function, of which a number is neutral."""
+    ufunc, x = facts.REDUCTIONS[function], np.random.default_rng(0).normal(0, 2, 5)
+    result = function(x)
+    assert result == ufunc.reduce(x)
+    assert function([*x, facts.neutral_of(function)]) == result
 
 
 def arguments() -> Iterator[tuple[Any, ...]]:

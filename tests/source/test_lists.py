@@ -137,6 +137,16 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     lambda x: (np.array([1.0, 2.0]) ** [x, 2.0]).sum(),
     lambda x: ([x, 1.0] / np.array([2.0, 4.0])).sum(),
     lambda x: np.array([x, 2.0])[np.argmax([x, 2.0])] * 1.0,
+    lambda x: np.array([x, 2 * x, 3 * x]).take([0, 2]).sum(),
+    lambda x: np.array([x, 2 * x]).take((0, 1), axis=0)[1],
+    lambda x: np.array([x, 2.0]).dot([x, 1.0]),
+    lambda x: np.array([x, 2 * x]).compress([False, True]).sum(),
+    lambda x: np.array([x, 2 * x]).repeat([1, 2]).sum(),
+    lambda x: np.array([x, 3 * x]).clip([0.0, 0.0], [9.0, 2.0]).sum(),
+    lambda x: np.array([x, 3.0]).clip(min=[2.0, 0.0]).sum() * x,
+    lambda x: np.array([0.5, x]).searchsorted([1.0, 2.0]).sum() * x,
+    lambda x: np.array([x, 2 * x]).sum(where=[True, False]),
+    lambda x: np.array([x, 2 * x, x * x]).std(where=[True, False, True]),
 ]
 #: Those whose items Python computes, which staging leaves to Python.
 COMPUTED: list[Callable[[Any], Any]] = [

@@ -69,6 +69,21 @@ _POINTS: Final = """
 block copy cov cross empty empty_like full full_like i0 isin linalg.tensordot
 linalg.tensorsolve ones ones_like pad piecewise roll tensordot where zeros zeros_like
 """
+#: Functions that write into their first argument.
+_WRITERS: Final = "copyto fill_diagonal place put put_along_axis putmask"
+#: Functions that call functions they are given.
+_CALLERS: Final = "apply_along_axis apply_over_axes fromfunction frompyfunc piecewise"
+#: Functions that read or change what is no argument: files and settings.
+_OUTSIDE: Final = """
+fromfile fromregex genfromtxt get_printoptions geterr geterrcall getbufsize load loadtxt
+printoptions save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
+"""
+#: Functions that make arrays of bytes, iterators and texts.
+_READING: Final = "frombuffer fromiter fromstring"
+#: Functions that give texts of numbers.
+_TEXTS: Final = "array2string array_repr array_str"
+#: Functions that give an array, a view of it or a copy, as its dtype and its layout decide.
+_AT_TIMES: Final = "array asanyarray asarray ascontiguousarray require"
 #: Functions of numbers, real or complex, whose results are constant, but for jumps.
 _STEPS: Final = "ceil floor floor_divide heaviside rint round trunc"
 #: Elementwise functions that give one of their operands.
@@ -100,6 +115,23 @@ DISCRETE: Final = (_UFUNCS - _OF_FLOATS) | {*_functions(_DISCRETE)}
 POINTS: Final[frozenset[Any]] = frozenset(_functions(_POINTS))
 STEPS: Final[frozenset[Any]] = frozenset(_functions(_STEPS))
 CHOOSING: Final[frozenset[Any]] = frozenset(_functions(_CHOOSING))
+WRITERS: Final[frozenset[Any]] = frozenset(_functions(_WRITERS))
+CALLERS: Final[frozenset[Any]] = frozenset(_functions(_CALLERS))
+OUTSIDE: Final[frozenset[Any]] = frozenset(_functions(_OUTSIDE))
+READING: Final[frozenset[Any]] = frozenset(_functions(_READING))
+TEXTS: Final[frozenset[Any]] = frozenset(_functions(_TEXTS))
+#: Functions whose results may be views of an argument, or the argument.
+VIEWING: Final[frozenset[Any]] = VIEWS | frozenset(_functions(_AT_TIMES))
+#: Functions that reduce arrays, by the elementwise function that they apply.
+REDUCTIONS: Final = MappingProxyType(
+    {
+        getattr(np, name): ufunc
+        for name, ufunc in (
+            *(("sum", np.add), ("prod", np.multiply), ("max", np.maximum), ("min", np.minimum)),
+            *(("any", np.logical_or), ("all", np.logical_and)),
+        )
+    }
+)
 #: Functions and methods of which that holds without an option, by the option and its position.
 FRESH_WITHOUT: Final = MappingProxyType(
     {np.array: ("copy", 7), np.diff: ("n", 1), np.nan_to_num: ("copy", 1), "astype": ("copy", 4)}
@@ -139,6 +171,13 @@ def is_fresh(function: Any, count: int = 1, names: Sequence[str] = ()) -> bool:
         option, position = FRESH_WITHOUT[function]
         return option not in names and count <= position
     return known
+
+
+def neutral_of(function: Any) -> float:
+    """Return the number that changes no result of a reduction."""
+    infinite: dict[Any, float] = {np.maximum: -np.inf, np.minimum: np.inf}
+    ufunc: Any = REDUCTIONS[function]
+    return infinite[ufunc] if ufunc in infinite else float(ufunc.identity)
 
 
 def is_determined(function: Any) -> bool:

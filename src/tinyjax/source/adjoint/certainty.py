@@ -55,13 +55,9 @@ ITERATING: Final[frozenset[Any]] = frozenset(
     (builtins.sum, min, max, sorted, list, tuple, set, dict, map, filter, zip, enumerate, reversed,
      any, all, functools.reduce, runtime.joined)
 )  # fmt: skip
-#: Functions that give views, or the array itself, or a copy of it.
-VIEWING: Final = facts.VIEWS | {
-    *(np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.require),
-}
 #: Staged arrays have views of their own; NumPy says which.
 STAGING: Final = Follower(
-    VIEWING - {np.lib.stride_tricks.as_strided},
+    facts.VIEWING - {np.lib.stride_tricks.as_strided},
     facts.VIEW_METHODS | facts.VIEW_ATTRIBUTES | {"astype", "flat"},
     iterating=ITERATING,
 )
@@ -182,7 +178,7 @@ class Certainty:
             return ""
         if self._aliases.copies(call):
             return ""
-        if runtime.is_in(function, VIEWING) and self._follows(call, function):
+        if runtime.is_in(function, facts.VIEWING) and self._follows(call, function):
             return ""
         module = getattr(function, "__module__", None) or "builtins"
         if _is_users(function) or module.startswith("tinyjax."):
@@ -317,10 +313,9 @@ class Certainty:
 
 
 #: Functions that write numbers as texts or bytes, and methods that do.
-_WRITING_TEXTS: Final[frozenset[Any]] = frozenset(
-    (ascii, bytes, format, repr, str, runtime.formatted, runtime.text, np.array2string,
-     np.array_repr, np.array_str)
-)  # fmt: skip
+_WRITING_TEXTS: Final = facts.TEXTS | {
+    *(ascii, bytes, format, repr, str, runtime.formatted, runtime.text),
+}
 _METHODS_OF_TEXT: Final = ("__format__", "__repr__", "__str__", "tobytes")
 #: What gives texts, or holds them, if it is given some.
 _PASSING_TEXTS: Final = _WRITING_TEXTS | {

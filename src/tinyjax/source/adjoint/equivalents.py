@@ -20,6 +20,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.numpy import protocols
 from tinyjax.scipy import special
+from tinyjax.source import facts
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
 
@@ -80,9 +81,10 @@ def reduced(ufunc: Any, a: Any, axis: Any = 0, *, keepdims: Any = False) -> Any:
     return _REDUCTIONS[ufunc](a, axis=axis, keepdims=keepdims)
 
 
-_REDUCTIONS: Final[dict[Any, Callable[..., Any]]] = {
-    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min
-}  # fmt: skip
+#: Reductions of numbers, by the ufunc.
+_REDUCTIONS: Final = {
+    ufunc: fun for fun, ufunc in facts.REDUCTIONS.items() if fun not in facts.DISCRETE
+}
 #: Functions that do what methods of ufuncs do.
 UFUNC_METHODS: Final[dict[str, Callable[..., Any]]] = {"outer": outer, "reduce": reduced}
 
@@ -149,12 +151,7 @@ _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     math.lgamma: special.gammaln,
 }
 #: What calls a function that may close over active values, writes to an array, or gives no array.
-_NONE: Final = frozenset(
-    (np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise,
-     np.fill_diagonal, np.place, np.put, np.put_along_axis,
-     np.array_repr, np.array_str, np.get_printoptions, np.printoptions, np.set_printoptions,
-     np.frombuffer, np.fromfile, np.fromiter, np.fromstring, np.load, np.save, np.savez)
-)  # fmt: skip
+_NONE: Final = facts.CALLERS | facts.WRITERS | facts.OUTSIDE | facts.READING | facts.TEXTS
 
 
 def counterpart(fun: Any) -> Any:

@@ -472,7 +472,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return fun(array.layouts[0], *rest)
     if fun in (np.real, np.imag):
         return _part(array, fun.__name__)
-    if runtime.is_in(fun, certainty.VIEWING):
+    if runtime.is_in(fun, facts.VIEWING):
         return _views(array, fun, tuple(rest), kwargs)
     return NOT_TAKEN
 
@@ -587,9 +587,8 @@ def _variance_of_selected(x: Selected) -> Array:
 #: What is known of elements without their number.
 _OF_SELECTED: Final[dict[Any, Callable[[Selected], Any]]] = {
     **{
-        fun: functools.partial(_reduced, equivalents.counterpart(fun), neutral)
-        for fun, neutral in ragged.NEUTRAL.items()
-        if fun not in ragged.PLACES
+        fun: functools.partial(_reduced, equivalents.counterpart(fun), facts.neutral_of(fun))
+        for fun in facts.REDUCTIONS
     },
     np.mean: _mean_of_selected,
     np.var: _variance_of_selected,
@@ -728,7 +727,7 @@ def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
     """Return whether what a function gives is new, of an advanced index or of no array."""
     if fun is operator.getitem:
         return isinstance(args[0], (Array, StagedArray)) and session.is_advanced(args[1])
-    if not runtime.is_in(fun, certainty.VIEWING) or not isinstance(args[0], _VALUES):
+    if not runtime.is_in(fun, facts.VIEWING) or not isinstance(args[0], _VALUES):
         return False
     roots = session.this_session().aliases.roots
     return not any(holds(x) or roots(x) for x in session.arrays_in(args))

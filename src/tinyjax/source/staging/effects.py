@@ -34,15 +34,13 @@ PURE_MODULES: Final = frozenset(
      "typing")
 )  # fmt: skip
 #: Functions that change what they are given first.
-CHANGING: Final = frozenset(
-    (*syntax.IN_PLACE, operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put,
-     np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
-)  # fmt: skip
+CHANGING: Final = facts.WRITERS | {
+    *(*syntax.IN_PLACE, operator.setitem, operator.delitem, operator.iconcat),
+}
 #: Functions of these modules that do more.
-_IMPURE: Final = CHANGING | {
-    *(builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr),
-    *(builtins.delattr, builtins.next, builtins.print, builtins.breakpoint, builtins.__import__),
-    *(np.save, np.savez, np.savetxt, np.seterr),
+_IMPURE: Final = {
+    *(*CHANGING, *facts.OUTSIDE, open, input, exec, eval, setattr, delattr, next, print),
+    *(builtins.breakpoint, builtins.__import__),
 }
 _TYPES: Final = (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
 _NAMES: Final = frozenset([name for kind in _TYPES for name in dir(kind)])

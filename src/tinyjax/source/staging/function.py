@@ -113,17 +113,22 @@ def reason_of_capture(
 def _reason_of(error: Exception) -> Exception | None:
     """Return why a program is captured whose staging raised an error; None if it is not.
 
-    What raises an error of Python's may do so for a tracer only.
+    What raises an error of Python's may do so for a tracer only, and functions of tinyjax refuse
+    arguments that those of NumPy take.
     """
     if isinstance(error, staging_values.NotStagedError):
         return error.reason
-    is_of_program = isinstance(error, errors.TinyjaxError) and not (
-        isinstance(error, errors.ConcretizationError)
-        and not isinstance(error, errors.UndecidedError)
+    is_of_program = isinstance(error, errors.UndecidedError) or (
+        isinstance(error, errors.TinyjaxError) and not isinstance(error, _OF_TRACERS)
     )
     return None if is_of_program else error
 
 
+#: Errors of a call that NumPy may take: of tracers, or of arguments.
+_OF_TRACERS: Final = (
+    *(errors.ConcretizationError, errors.ArgumentError, errors.AxisError, errors.DtypeError),
+    *(errors.PromotionError, errors.ShapeError),
+)
 _TRACED: Final = (float, complex, np.ndarray, np.generic, Array)
 
 
@@ -191,7 +196,7 @@ def _captured(fun: Any, args: Any, kwargs: Any, reason: Exception) -> Any:
             raise
         raise reason from error
     except Exception as error:
-        if type(error) is not type(reason):
+        if not isinstance(reason, type(error)):
             raise
         raise reason from error
 

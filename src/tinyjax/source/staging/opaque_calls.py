@@ -23,7 +23,7 @@ from tinyjax import dtypes, lax
 from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert
 from tinyjax.source import numeric
-from tinyjax.source.adjoint.equivalents import counterpart, list_counterpart
+from tinyjax.source.adjoint.equivalents import ListCounterpart, counterpart, list_counterpart
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators, values as staging_values
 from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
@@ -270,12 +270,20 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return getattr(own, function.__name__) if holds_tracer(operands) else None
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
+    if _is_method(function) and any(isinstance(x, (list, tuple)) for x in operands):
+        return ListCounterpart(function, ())
     if counterpart(function) is None or not holds_tracer(operands):
         return None
     if {*kwargs} & {"kind", "order"} and hasattr(function, "_implementation"):
         return None  # options that change no values
     ours = list_counterpart(function)
     return ours if ours.takes(tuple(args), kwargs) else None  # NumPy's protocols know its options
+
+
+def _is_method(function: Any) -> bool:
+    """Return whether a function is a method of arrays."""
+    name = getattr(function, "__name__", None)
+    return isinstance(name, str) and getattr(Array, name, None) is function
 
 
 def _holds_array(value: Any) -> bool:

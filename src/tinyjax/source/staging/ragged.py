@@ -18,6 +18,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
+from tinyjax.source import facts
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime, syntax
@@ -381,12 +382,11 @@ def _scattered(x: Array, places: Places, value: Array) -> Array:
 
 PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
 #: What a reduction takes in place of what is not there.
-NEUTRAL: Final[dict[Any, float]] = {
-    np.sum: 0, np.prod: 1, np.any: 0, np.all: 1, np.max: -np.inf, np.min: np.inf,
-    np.argmax: -np.inf, np.argmin: np.inf
-}  # fmt: skip
-#: Those of which the result is a place among the elements, in the order of an array of rows.
-PLACES: Final = frozenset((np.argmax, np.argmin))
+_NEUTRAL: Final = {
+    **{fun: facts.neutral_of(fun) for fun in facts.REDUCTIONS},
+    np.argmax: -np.inf,
+    np.argmin: np.inf,
+}
 
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -408,7 +408,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _product(*args)
     if fun is np.outer and len(args) == 2:
         return call(operator.mul, (_with_axis(args[0], 1), _with_axis(args[1], 0)), {})
-    if fun in NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
+    if fun in _NEUTRAL and isinstance(first, Ragged) and len(args) <= 2 and {*kwargs} <= {"axis"}:
         return _reduced(fun, first, args[1] if len(args) == 2 else kwargs.get("axis"))
     if is_elementwise(fun) and not kwargs:
         return _elementwise(fun, args)
@@ -449,12 +449,13 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
-    if fun in PLACES and axis is None and any(mask is not None for mask in x.masks[1:]):
+    is_place = fun not in facts.REDUCTIONS
+    if is_place and axis is None and any(mask is not None for mask in x.masks[1:]):
         raise find.refusal(
             f"{fun.__name__} counts through all elements of a slice whose rows have a traced "
             "length. Take it along an axis."
         )
-    result = equivalents.counterpart(fun)(x.filled(NEUTRAL[fun]), axis)
+    result = equivalents.counterpart(fun)(x.filled(_NEUTRAL[fun]), axis)
     if axis is None:
         return result
     axes = [i % x.whole.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
@@ -470,7 +471,7 @@ def _attribute(x: Ragged, name: str) -> Any:
         return x.shape[0] if x.whole.ndim == 1 else jnp.prod(jnp.array(x.shape))
     if name == "copy":
         return lambda: x
-    if runtime.is_in(fun := getattr(np, name, None), NEUTRAL):
+    if runtime.is_in(fun := getattr(np, name, None), _NEUTRAL):
         return lambda axis=None: _reduced(fun, x, axis)
     raise find.refusal(f".{name} is not taken of a slice with traced bounds.")
 

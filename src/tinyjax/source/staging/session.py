@@ -8,6 +8,7 @@ accepted only where both have the same effect: where no value that is used later
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -110,8 +111,6 @@ class Iteration:
 
 # Shared data
 
-#: What gives copies, also where the arrays of tinyjax need none.
-_COPIES: Final = frozenset(("array", "astype", "copy", "deepcopy", "flatten", "pos", "positive"))
 #: What reads a value that something outside of the program holds as well.
 _READING: Final = (runtime.captured, runtime.global_value, getattr)
 #: Augmented assignments, which note themselves what they change, and what passes values on.
@@ -190,6 +189,11 @@ class Aliases:
 
         What is not known to be new may share the data of all that the call was given.
         """
+        operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
+        is_operand = isinstance(result, Array) and any(result is x for x in operands)
+        if is_operand and _copies(function, args, kwargs):
+            params = ew.ConvertParams(result.dtype, result.weak_type)
+            (result,) = tr.bind(ew.convert_element_type_p, (result,), params)
         if isinstance(result, Array):
             is_known = not _is_elementwise(function) or kwargs or self.is_in_order(result)
             if not is_known and all(map(self.is_in_order, arrays_in(args))):
@@ -200,13 +204,7 @@ class Aliases:
                 if self._gives_number(function, args, kwargs):
                     return result
                 self.follow(result, (id(result),))
-        operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
-        is_copy = _name_of(function, args) in _COPIES and "copy" not in kwargs
-        if is_copy and isinstance(result, Array):
-            if any(result is x for x in operands):
-                params = ew.ConvertParams(result.dtype, result.weak_type)
-                return tr.bind(ew.convert_element_type_p, (result,), params)[0]
-        elif function in _READING and not isinstance(args[0], Array):
+        if function in _READING and not isinstance(args[0], Array):
             arrays = [x for x in _leaves(result) if _is_array(x)]
             self.pinned += arrays
             self.external |= Roots().union(*map(self.roots, [*arrays, args[0]] if arrays else []))
@@ -270,6 +268,14 @@ _KINDS: Final = {"f": float, "i": int, "b": bool}
 
 def _is_elementwise(function: Any) -> bool:
     return isinstance(function, np.ufunc) or runtime.is_in(function, syntax.ARITHMETIC)
+
+
+def _copies(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether NumPy gives a copy, also where an array of tinyjax needs none."""
+    if isinstance(function, MethodType) and _is_array(function.__self__):
+        return facts.is_fresh(function.__name__, len(args), (*kwargs,))
+    is_copy = _is_elementwise(function) or function is copy.deepcopy
+    return is_copy or facts.is_fresh(function, len(args), (*kwargs,))
 
 
 def _is_array(value: Any) -> bool:
@@ -339,10 +345,6 @@ def _shared(name: str) -> errors.SourceError:
         f"never; {name} is used afterwards and shares its data, so that the two differ. Write "
         "x = x + y in place of x += y, or change a copy."
     )
-
-
-def _name_of(function: Any, args: Sequence[Any]) -> str:
-    return str(args[1] if function is getattr else getattr(function, "__name__", ""))
 
 
 def is_advanced(index: Any) -> bool:
