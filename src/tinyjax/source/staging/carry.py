@@ -29,7 +29,7 @@ T = TypeVar("T")
 CarriedPart: TypeAlias = tuple[int, int]
 
 
-class RestructuredError(Exception):
+class RestructuredError(staging_values.StagingError):
     """A carry whose structure changes in an iteration, or a changing part that is no array.
 
     Attributes:
@@ -43,7 +43,7 @@ class RestructuredError(Exception):
         self.of_arrays = of_arrays
 
 
-class RepeatedError(Exception):
+class RepeatedError(staging_values.StagingError):
     """A loop has to be staged again, with a value for a variable that has none before it.
 
     Attributes:
@@ -55,7 +55,7 @@ class RepeatedError(Exception):
         self.carry = carry
 
 
-class SingleIterationError(Exception):
+class SingleIterationError(staging_values.StagingError):
     """No iteration of a loop leads to another."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial, reduce
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -34,6 +34,7 @@ from tinyjax.source.staging.rolling import Rolled
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
 
+T = TypeVar("T")
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
 #: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
@@ -51,7 +52,7 @@ _SHORT: Final = 7
 _CHEAP: Final = 12
 
 
-class WritingError(Exception):
+class WritingError(staging_values.StagingError):
     """The condition of a loop changes an array in place, and so is part of the iteration."""
 
 
@@ -330,9 +331,7 @@ class LoopRun:
         run.forget(self.loop.blocks)
         rewind, choices = session.mark(), session.choices
         here = attrs.evolve(self, run=run, iterates=True)
-        outcome = None
-        with suppress(Exception):  # there is a loop that begins with the second iteration
-            outcome = here.repeat(start.arrival)
+        outcome = self._attempt(partial(here.repeat, start.arrival))
         if outcome is None or (session.choices > choices and not chooses):
             rewind()
             undo()
@@ -421,14 +420,10 @@ class LoopRun:
         counting, items, session = self.loop.counting, self.items, self.run.session
         assert counting is not None, "a loop over items counts"
         rewind, choices = session.mark(), session.choices
-        try:
-            rest = items[arrival[counting.counter] :]
-            rolled = Rolled(self._carry_from(arrival), self.inner, rest, len(items), like)
-            last = rolled.made()
-        except Exception:  # Python meets it too, or does without
-            rewind()
-            return None
-        if like is not None:
+        rest = items[arrival[counting.counter] :]
+        rolled = Rolled(self._carry_from(arrival), self.inner, rest, len(items), like)
+        last = self._attempt(rolled.made)
+        if last is not None and like is not None:
             if session.choices > choices and not like.chooses:
                 rewind()
                 return None
@@ -448,17 +443,25 @@ class LoopRun:
             go_on = partial(rest._unrolled, outcome.arrivals[self.header])
             return self.run.resume(outcome, self.header, go_on)
 
-    def _attempt(self, traced: Callable[[], Outcome], length: int) -> Outcome | None:
-        """Make a loop of the program; None where it must be unrolled instead."""
-        rewind = self.run.session.mark()
+    def _attempt(self, stage: Callable[[], T], length: int | None = None) -> T | None:
+        """Stage a loop in one way; None, with nothing staged, where that cannot be.
+
+        Args:
+            stage: stages it.
+            length: the number of iterations, of which only so many are unrolled instead; None if
+                there is another way.
+        """
+        session = self.run.session
+        rewind = session.mark()
         try:
-            return traced()
-        except RaisedError:
-            raise
-        except RestructuredError:
-            pass
-        except Exception:
-            if length > _MOST_UNROLLED:
+            return stage()
+        except Exception as error:
+            is_long = length is not None and length > _MOST_UNROLLED
+            if not session.is_of_program(error):
+                raise
+            if length is not None and isinstance(error, RaisedError):
+                raise
+            if is_long and not isinstance(error, RestructuredError):
                 raise
         rewind()
         return None

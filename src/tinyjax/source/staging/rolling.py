@@ -160,7 +160,7 @@ def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
     return index if is_simple and len(set(map(len, index))) == 1 else None
 
 
-class RestageError(Exception):
+class RestageError(staging_values.StagingError):
     """An iteration must be staged again, with what is known by now about its carry."""
 
 
@@ -321,10 +321,7 @@ class Rolled:
         }
         for i in range(self.count):
             following = [self.following[place] for place in carried]
-            try:
-                now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
-            except Exception as error:
-                raise staging_values.NotUniformError from error
+            now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
             for values, value in zip(carried.values(), now, strict=True):
                 values.append(value)
         return carried

@@ -154,6 +154,7 @@ class Run:
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise
         except Exception as error:
+            self.session.error = error
             here, where = self.location(statement.line), _raised_at(error)
             if isinstance(error, TinyjaxError):
                 if self.located and error.location in (None, user_location()):

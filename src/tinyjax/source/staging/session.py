@@ -30,13 +30,13 @@ from tinyjax.source import facts
 from tinyjax.source.adjoint import certainty
 from tinyjax.source.ir import find, program as ir, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
-from tinyjax.source.staging.values import MutableArray, is_same, take_apart
+from tinyjax.source.staging.values import MutableArray, StagingError, is_same, take_apart
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class RaisedError(Exception):
+class RaisedError(StagingError):
     """An exception of the program's under a traced condition.
 
     Attributes:
@@ -58,7 +58,7 @@ def raised_by(error: BaseException | type[BaseException], location: Location) ->
     return RaisedError(f"{name}: {text}" if text else name, location)
 
 
-class TracedEndError(Exception):
+class TracedEndError(StagingError):
     """The end of a loop that is run in Python depends on a traced condition."""
 
 
@@ -384,6 +384,7 @@ class Session:
         masks: by identity, arrays of truth values: the array, the function that returned it, and
             the arguments of that.
         iterations: the loops of which all iterations were rolled up, and what one is like.
+        error: the last error of a statement.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -402,6 +403,12 @@ class Session:
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
     iterations: dict[staging_graph.Loop, Iteration] = attrs.field(factory=dict)
+    error: Exception | None = None
+
+    def is_of_program(self, error: Exception) -> bool:
+        """Return whether an error is one of the program's, or says that it is staged otherwise."""
+        known = (StagingError, runtime.InPlaceError, errors.TinyjaxError)
+        return isinstance(error, known) or error is self.error
 
     def contents(self) -> dict[Buffer, Array]:
         """Return the current contents of the arrays."""

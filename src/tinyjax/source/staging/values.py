@@ -213,7 +213,11 @@ def describe(value: Any) -> str:
     return f"of type {errors.type_name(value)}"
 
 
-class NotStagedError(Exception):
+class StagingError(Exception):
+    """A part of a program cannot be staged in one way, and perhaps in another."""
+
+
+class NotStagedError(StagingError):
     """A part of a program cannot be staged, and so the whole is captured.
 
     Attributes:
@@ -299,7 +303,7 @@ def _contents(value: object) -> list[Any]:
 Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
-class NotUniformError(Exception):
+class NotUniformError(StagingError):
     """The iterations of a loop cannot be one program."""
 
 
@@ -364,12 +368,19 @@ class Known:
         return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
     def item(self, iteration: int) -> Any:
-        """Return the value in an iteration; if it is carried, that must be found out."""
+        """Return the value in an iteration; if it is carried, that must be found out.
+
+        Raises:
+            NotUniformError: the function that computes it raises an exception.
+        """
         for place in range(len(self.values), iteration + 1):
             assert self.recipe is not None, "what is carried is found out from the first on"
             fun, *operands = self.recipe
             args, kwargs = replaced(operands, self.iterations, operator.methodcaller("item", place))
-            self.values.append(fun(*args, **kwargs))
+            try:
+                self.values.append(fun(*args, **kwargs))
+            except Exception as error:
+                raise NotUniformError from error
         return self.values[iteration]
 
     def __str__(self) -> str:
@@ -470,12 +481,9 @@ def in_each_iteration(
     operands: list[Known] = []
     replaced((args, kwargs), iterations, operands.append)
     known = Known(iterations, [], (fun, args, kwargs))
-    try:
-        if all(operand.complete for operand in operands):
-            return known_of([known.item(i) for i in range(iterations.count)], iterations)
-        return known if isinstance(known.item(0), _PLAIN) else NOT_KNOWN
-    except Exception as error:
-        raise NotUniformError from error
+    if all(operand.complete for operand in operands):
+        return known_of([known.item(i) for i in range(iterations.count)], iterations)
+    return known if isinstance(known.item(0), _PLAIN) else NOT_KNOWN
 
 
 # Texts of traced values, which are known when the program runs.
