@@ -176,3 +176,27 @@ def test_functions_of_two_numbers(name: str) -> None:
 @pytest.mark.parametrize("expression", EXPRESSIONS.strip().splitlines())
 def test_expressions(expression: str) -> None:
     check(expression, "x, y, z", TRIPLES)
+
+
+#: What gives a number of Python's itself, or another one.
+SAME: Final = """
+float(x); +x; x.real; x.conjugate(); (x,)[0]; [x][-1]; {1: x}[1]; x if x else 0.0; x or 1.0
+x and x; max(x, x); sum([x]); abs(x); -(-x); x * 1; x + 0.0; x**1; round(x, 15); np.float64(x)
+complex(x); (lambda v: v)(x); np.maximum(x, x)
+""".replace("\n", ";").split(";")
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in SAME if text.strip()])
+@pytest.mark.parametrize("number", [0.75, np.float64(0.75), 0.5 + 2j])
+def test_which_numbers_are_one_object(text: str, number: Any) -> None:
+    """Whether a number is the one it was made of is said as Python says it, or not at all."""
+    f = compiled(f"def program(x):\n    return 2.0 if ({text}) is x else 3.0\n", np=np)
+    try:
+        expected = f(number)
+    except TypeError:  # of a complex number
+        return
+    for function in (tinyjax.jit(f, control_flow="source"), tinyjax.jit(source.capture(f))):
+        try:
+            assert float(function(number)) == expected
+        except TinyjaxError:
+            continue

@@ -95,7 +95,7 @@ OF_TWO = [
 OTHERS = """
 sum([p, q]); sum([p, q, 1]); sum([a, b]); sum([m, n], 2); sum([a, b], 0.5); sum((m, p)); p + q + p
 sum(v * a for v in range(3)); p * q + p; p - q; m % 2 == True; m % 2 == 1; p == True; p != q; p ^ q
-a is a; a is None; a is not None; None is a; min(a, b, m); max([a, b]); min([a, b], default=3)
+a is None; a is not None; None is a; min(a, b, m); max([a, b]); min([a, b], default=3)
 max((m, n), key=lambda v: -v); max((a, m), (b, n))[1]; max(p, q) + 1; min([], default=a)
 round(a, 1); round(m, 1); round(p) + 1; divmod(m, 3)[1]; divmod(-m, 3)[0]; divmod(a, 0.7)
 isinstance(a, float); isinstance(m, int); isinstance(p, bool); isinstance(p, int)
@@ -238,6 +238,8 @@ REFUSED = {
 }
 #: What only data says, so that the whole program is captured.
 CAPTURED: Final = (
+    "a is a",
+    "(a is float(a)) + (m is int(m))",
     "ord(chr(m + 90))",
     "sum([1, 2, 3][:m])",
     "[(a,), (a, b)][p][0]",

@@ -324,7 +324,9 @@ _PASSING_TEXTS: Final = _WRITING_TEXTS | {
     *(runtime.make_tuple, runtime.unpacked),
 }
 #: What says something of a text that has no derivative.
-_ASKING: Final = {*syntax.COMPARISONS.values(), bool, hash, int, isinstance, len, print, type}
+_ASKING: Final = {
+    *(*syntax.COMPARISONS.values(), bool, hash, int, isinstance, len, print, runtime.thrown, type),
+}
 
 
 def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
@@ -349,9 +351,9 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         return is_method or runtime.is_in(function, _WRITING_TEXTS)
 
     def passes(call: ir.Call) -> bool:
-        is_known = call.function in texts or runtime.is_in(
-            ir.value_of(call.function), _PASSING_TEXTS
-        )
+        function = ir.value_of(call.function)
+        is_error = isinstance(function, type) and issubclass(function, BaseException)
+        is_known = is_error or call.function in texts or runtime.is_in(function, _PASSING_TEXTS)
         return is_known and not texts.isdisjoint(call.atoms)
 
     count = -1
@@ -362,8 +364,7 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         texts.update([parameter for parameter, given in pairs if given in texts])
     for statement in program.statements:
         function, atoms = statement.function, {*statement.call.atoms}
-        is_error = isinstance(function, type) and issubclass(function, BaseException)
-        is_known = is_error or runtime.is_in(function, _ASKING) or statement.variable in texts
+        is_known = runtime.is_in(function, _ASKING) or statement.variable in texts
         is_file = function is print and "file" in statement.call.names
         if is_file or (not is_known and not texts.isdisjoint(atoms)):
             raise _of_text(program, statement.line)

@@ -612,6 +612,8 @@ def _conversion(kind: Any, dtype: Any) -> None:
             return kind(*[plain(x) for x in args], **kwargs)
         x = args[0]
         if ndarrays.is_captured(x):
+            if kind in (float, complex) and ndarrays.class_of(x) is kind:
+                return x  # as Python does
             if type(x) is ndarrays.CapturedFloat and x.dtype.kind == "c" and kind is float:
                 raise TypeError("float() argument must be a real number, not 'complex'")
             cast = ndarrays.cast_to(x._captured_value, dtype)

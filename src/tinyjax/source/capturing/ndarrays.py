@@ -302,7 +302,10 @@ def _number_of(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 class CapturedFloat(CapturedScalar):
-    """A traced number of Python's: a ``float`` or ``complex``, which divides by zero as they do."""
+    """A traced number of Python's: a ``float`` or ``complex``, which divides by zero as they do.
+
+    What changes no number gives it itself, as Python does.
+    """
 
     __slots__ = ()
 
@@ -311,12 +314,15 @@ class CapturedFloat(CapturedScalar):
 
     __str__ = __repr__
 
+    def __pos__(self) -> Any:
+        return self
+
     def conjugate(self) -> Any:
-        return number(super().conjugate())
+        return self if self.dtype.kind == "f" else number(super().conjugate())
 
     @property
     def real(self) -> Any:
-        return number(super().real)
+        return self if self.dtype.kind == "f" else number(super().real)
 
     @property
     def imag(self) -> Any:

@@ -104,11 +104,13 @@ def same(x: Any, y: Any) -> bool:
 
     Raises:
         SourceError: both are numbers, of which one is traced.
-        NotStagedError: both are arrays: a slice of all of a traced one is the array itself.
+        NotStagedError: both are arrays, or one tracer: a slice of all of a traced array is the
+            array itself, and so is the float that is made of a number.
     """
     traced = (Array, staging_values.MutableArray)
-    if isinstance(x, traced) and isinstance(y, traced) and np.ndim(x) and np.ndim(y):
-        raise staging_values.not_staged("whether two arrays are one object is not staged.")
+    is_traced = isinstance(x, traced) and isinstance(y, traced)
+    if is_traced and (x is y or (np.ndim(x) and np.ndim(y))):
+        raise staging_values.not_staged("whether traced values are one object is not staged.")
     if x is y:
         return True
     numeric = (Array, bool, int, float, complex, np.generic)
