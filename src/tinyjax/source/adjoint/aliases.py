@@ -47,6 +47,7 @@ class Aliases:
         written_variables: the variables of the classes that it writes to.
         values: the arrays that it writes to, with the stored values.
         writes_outside: whether it writes to values from outside.
+        own: the variables that are arrays of tinyjax's, which never change.
         made: the written variables that are new arrays, as results of calls.
         unknown: the written variables that are results of functions which are not known.
     """
@@ -70,6 +71,7 @@ class Aliases:
             for s in program.statements
             if s.function is getattr and len(s.call.args) == 2
         }
+        self.own: frozenset[ir.Variable] = _own(program)
         self._is_cautious = is_cautious
         self._outside: ir.Variable = program.blocks[0].arguments[0]
         pairs = zip(program.blocks[0].arguments, arguments, strict=True)
@@ -121,6 +123,8 @@ class Aliases:
     def _enter(self, statement: ir.Statement) -> None:
         """Join the classes that a statement lets share memory, and record what it writes to."""
         call, function, variable = statement.call, statement.function, statement.variable
+        if variable in self.own:
+            return
         if function in WRITING:
             self._write(call.args[0], call.args[2])
         elif function in (runtime.updated, runtime.augmented):
@@ -237,3 +241,27 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
     known = {v: kind.numeric or kind.is_array for v, kind in pairs}
     facts = analysis.propagate(program, known, _is_number, of_call, operator.and_)
     return dict(facts.items())
+
+
+#: Modules of tinyjax whose functions give arrays of tinyjax's.
+_OF_ARRAYS: Final = tuple(f"tinyjax.{name}." for name in ("lax", "nn", "numpy", "random", "scipy"))
+
+
+def _own(program: ir.IR) -> frozenset[ir.Variable]:
+    """Return the variables that are certainly arrays of tinyjax's, or what these have."""
+
+    def of_call(call: ir.Call, operands: list[bool]) -> bool:
+        function, (of_function, *args) = ir.value_of(call.function), operands
+        if function is None:
+            return of_function
+        if function in TAKING or function is runtime.unpacked:
+            return args[0]
+        if function in (runtime.updated, runtime.augmented):
+            return args[1]
+        if runtime.is_in(function, syntax.ARITHMETIC):
+            return any(args)
+        return f"{getattr(function, '__module__', '')}.".startswith(_OF_ARRAYS)
+
+    arguments = dict.fromkeys(program.blocks[0].arguments, False)
+    own = analysis.propagate(program, arguments, lambda _: False, of_call, operator.and_)
+    return frozenset([variable for variable, is_own in own.items() if is_own])

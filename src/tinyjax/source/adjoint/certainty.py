@@ -87,6 +87,26 @@ def _is_users(function: Any) -> bool:
 _LIBRARIES: Final = frozenset((*sys.stdlib_module_names, "numpy", "scipy", "tinyjax", "jax"))
 
 
+def uncertain(what: str) -> str:
+    """Return the message for what is not certain in a program that changes arrays."""
+    return (
+        f"{what}, in a function that changes arrays, is not taken by tinyjax.source: it is not "
+        "certain what shares memory with what. Capture the function: source.capture(f)."
+    )
+
+
+def check_iteration(function: Any, args: tuple[Any, ...]) -> None:
+    """Refuse a call that goes through an array, which may change meanwhile.
+
+    Raises:
+        SourceError: it does.
+    """
+    of_library = getattr(function, "__module__", None) in ("functools", "itertools")
+    iterates = of_library or runtime.is_in(function, ITERATING)
+    if iterates and any(isinstance(x, np.ndarray) and x.ndim for x in args):
+        raise find.refusal(uncertain("an iteration over an array"))
+
+
 class Certainty:
     """The statements of a program of which it is certain what their results share memory with."""
 
@@ -120,12 +140,8 @@ class Certainty:
                 raise runtime.InPlaceError
             reason = self._reason(statement)
             if reason and not self._is_read_at_once(statement.variable):
-                raise errors.SourceError(
-                    f"{reason}, in a function that changes arrays, is not taken by tinyjax.source: "
-                    "it is not certain what shares memory with what. Capture the function: "
-                    "source.capture(f).",
-                    Location(self._program.filename, statement.line, self._program.name),
-                )
+                place = Location(self._program.filename, statement.line, self._program.name)
+                raise errors.SourceError(uncertain(reason), place)
 
     def _is_read_at_once(self, variable: ir.Variable) -> bool:
         """Return whether new values are computed of a view before anything changes."""
@@ -285,10 +301,23 @@ class Certainty:
             inside = [s for index in body for s in blocks[index].statements]
             if any(s.function is operator.getitem and s.call.args[0] is items for s in inside):
                 targets = [s.call.args[0] for s in inside if s.function in WRITING]
+                augmented = (runtime.updated, runtime.augmented)
+                targets += [s.call.args[1] for s in inside if s.function in augmented]
+                calls = [s.call for s in inside if self._passes_changing(s)]
+                targets += [x for call in calls for x in call.args if self._is_open(x)]
+                targets += [call.function for call in calls if self._closes_over(call.function)]
                 kin = [v for v in targets if isinstance(v, ir.Variable) and v not in parts]
                 if self._aliases.class_of(items) in map(self._aliases.class_of, kin):
                     return True
         return False
+
+    def _closes_over(self, function: ir.Atom) -> bool:
+        """Return whether a function that the program defines closes over arrays that change."""
+        taken = self._calls.get(function)
+        defined = taken and self._calls.get(taken.args[0])
+        if not defined or ir.value_of(defined.function) is not runtime.make_functions:
+            return False
+        return self._is_written(defined.args[2:])
 
     def _is_counted(self, variable: ir.Variable) -> bool:
         """Return whether only the length of what goes through arrays is used."""

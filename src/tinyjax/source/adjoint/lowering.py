@@ -30,6 +30,7 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
     functions = {statement.function for statement in program.statements}
     if not functions.isdisjoint(_CHANGING):
         program = _with_changes(program, arguments, is_cautious=is_cautious)
+        functions |= {statement.function for statement in program.statements}
     has_arrays = any(kind.is_array for kind in arguments) or runtime.exchange in functions
     if has_arrays and functions & _TOGETHER.keys() and runtime.items_of in functions:
         program = _with_direct_items(program, Ranks(program, arguments))

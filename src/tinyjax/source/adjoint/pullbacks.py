@@ -22,6 +22,7 @@ from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.array import IndexUpdate
 from tinyjax.source.adjoint import (
     activity,
+    certainty,
     closures,
     codegen,
     equivalents,
@@ -689,6 +690,8 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         raise find.refusal(
             f"operator.{fun.__name__} by another name is not taken. Write x += y and the like."
         )
+    if is_cautious():
+        certainty.check_iteration(fun, args)
     if (written := standard_library.equivalent(fun)) is not None:
         return route(written, args, kwargs)
     if isinstance(fun, functools._lru_cache_wrapper) and _is_active(*args, *kwargs.values()):

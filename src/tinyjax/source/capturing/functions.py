@@ -423,18 +423,26 @@ def _ndenumerate(a: Any) -> Any:
 
 @handles(np.nditer)
 def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
-    if not is_traced(op):
-        return native(np.nditer, (op, *args), kwargs)
-    options = str((args, kwargs))
-    if not is_array(op) or any(word in options for word in ("write", "index", "loop")):
-        raise runs.refusal("np.nditer")
-    return _Reading(op)
+    if is_array(op) and not args and not kwargs:
+        flags = op._captured_view.flags
+        if flags.c_contiguous or flags.f_contiguous:
+            return _Reading(op if flags.c_contiguous else op.T)
+    if ndarrays.holds_captured(op):
+        raise runs.refusal("np.nditer with options, or of a strided array,")
+    return native(np.nditer, (op, *args), kwargs)
 
 
 class _Reading(ndarrays.Flat):
-    """An iterator of ``np.nditer`` that is only iterated over."""
+    """An iterator of ``np.nditer`` that is only iterated over: of views without axes."""
 
     __slots__ = ()
+
+    def __next__(self) -> Any:
+        if self.index >= self.array.size:
+            raise StopIteration
+        where = (*self.coords, ...)
+        self.index += 1
+        return ndarrays.read_only(self.array[where])
 
     def __getattr__(self, name: str) -> Any:
         raise runs.refusal(f"np.nditer.{name}")

@@ -105,6 +105,8 @@ class BlocksBuilder(ir.StatementWriter):
         self.scope: Scope = Scope(node, self.code)
         #: The names of variables that may have no value, as Python's locals.
         self.unsure: set[str] = self.locals - {*find.parameters_of(self.code)}
+        #: The variables that one import gives their values, and no other statement.
+        self.imports: dict[str, ir.Constant] = {}
         #: The variables of comprehensions.
         self.iterated: set[str] = set()
         #: The variables that nested functions assign, and the nested functions that use one.

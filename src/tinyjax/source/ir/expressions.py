@@ -238,6 +238,8 @@ class Expressions(functions.Functions):
     def global_value(self, node: ast.expr) -> Any:
         """Return the global function or module that an expression names, before translation."""
         match node:
+            case ast.Name(id=name) if name in self.imports:
+                return self.imports[name].value
             case ast.Name(id=name) if self.name_of(name) == name and not self.is_local(name):
                 fun = self.scope.fun or self.fun
                 is_captured = name in fun.__code__.co_freevars

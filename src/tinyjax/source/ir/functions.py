@@ -69,6 +69,8 @@ class Functions(blocks.BlocksBuilder):
         if self.draft is None:
             return blocks.UNDEFINED
         name = self.name_of(name)
+        if name in self.imports:
+            return self.imports[name]
         if self.is_local(name):
             if name in self.inlined:  # it is only called
                 self.fail_shared(name)

@@ -7,6 +7,7 @@ other nodes in ``expressions`` and ``functions``. Variables are resolved on the 
 from __future__ import annotations
 
 import ast
+import dis
 import importlib
 import operator
 import sys
@@ -205,7 +206,11 @@ class Builder(objects.Objects):
                 value = getattr(module, alias.name)
             if not runtime.is_static(value):
                 self.refuse(node, "")
-            self.write(name, ir.Constant(value, name))
+            constant = ir.Constant(value, name)
+            self.write(name, constant)
+            stores = [x for x in dis.get_instructions(self.code) if x.opname.startswith("STORE")]
+            if self.scope.fun is None and [x.argval for x in stores].count(name) == 1:
+                self.imports[name] = constant
 
     def assignment(self, node: ast.Assign) -> None:
         match node:

@@ -272,7 +272,7 @@ def layouts_of(value: Any) -> tuple[np.ndarray[Any, Any], ...]:
     if isinstance(value, np.ndarray):
         return (np.empty_like(value),)
     axes, shape = range(value.ndim), value.shape
-    in_order = session.this_session().aliases.is_in_order(value)
+    in_order = session.this_session().layouts.is_in_order(value)
     orders = [tuple(axes)] if in_order else itertools.permutations(axes)
     return tuple(
         [
@@ -308,8 +308,8 @@ def _holds_point(index: Any) -> bool:
     """Return whether an index has an array without axes, so that NumPy copies."""
     if isinstance(index, tuple):
         return any(map(_holds_point, index))
-    is_array = isinstance(index, StagedArray) or session.this_session().aliases.roots(index)
-    return isinstance(index, (StagedArray, Array)) and not index.shape and bool(is_array)
+    is_array = isinstance(index, StagedArray) and not index.shape
+    return is_array or session.this_session().layouts.is_point(index)
 
 
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -435,8 +435,6 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _write(fun, *args)
     if fun in _AUGMENTING and isinstance(args[1], (*_VIEWED, np.ndarray)):
         return _augmented(*args)
-    if fun is runtime.augmented and session.this_session().aliases.roots(args[1]):
-        raise runtime.InPlaceError
     if fun is runtime.fitting:
         return _fitting(*args)
     if any(isinstance(x, Selected) for x in args):
@@ -729,8 +727,8 @@ def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
         return isinstance(args[0], (Array, StagedArray)) and session.is_advanced(args[1])
     if not runtime.is_in(fun, facts.VIEWING) or not isinstance(args[0], _VALUES):
         return False
-    roots = session.this_session().aliases.roots
-    return not any(holds(x) or roots(x) for x in session.arrays_in(args))
+    is_point = session.this_session().layouts.is_point
+    return not any(holds(x) or x.ndim or is_point(x) for x in session.arrays_in(args))
 
 
 #: What ``np.asarray`` makes a new array of, unless arrays are among these.

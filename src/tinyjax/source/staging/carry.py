@@ -22,7 +22,7 @@ from tinyjax.source.staging import exits, operators, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, are_whole, holds
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Buffer, Roots, restore
+from tinyjax.source.staging.session import Buffer, restore
 
 T = TypeVar("T")
 #: A part of a carried variable: the place of that among those carried, and its own in it.
@@ -74,7 +74,6 @@ class Carry:
         buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: for each array, the one whose place it takes in an iteration.
-        roots: the arrays whose data a part may share after an iteration.
     """
 
     run: Run
@@ -86,7 +85,6 @@ class Carry:
     buffers: tuple[Buffer, ...] = ()
     is_counted: bool = False
     swaps: dict[Buffer, StagedArray] = attrs.field(factory=dict)
-    roots: Mapping[CarriedPart, Roots] = attrs.field(factory=dict)
 
     @classmethod
     def at_arrival(
@@ -131,10 +129,9 @@ class Carry:
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """Return the values for the first block, with other arrays and perhaps a count."""
-        aliases = self.run.session.aliases
-        varying = [(place, x) for place, x in self.parts().items() if self.varies(place)]
-        for array, (place, part) in zip(arrays, varying, strict=False):
-            aliases.follow(array, aliases.roots(part) | self.roots.get(place, Roots()))
+        varying = [x for place, x in self.parts().items() if self.varies(place)]
+        for array, part in zip(arrays, varying, strict=False):
+            self.run.session.layouts.follow(array, part)
         count_of_parts = len(arrays) - len(self.buffers)
         for buffer, content in zip(self.buffers, arrays[count_of_parts:], strict=True):
             buffer.content = content
@@ -205,32 +202,11 @@ class Carry:
             if not same:
                 raise self._restructured(after, i)
         self._swap(swaps, after)
-        self._check_roots(after)
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
             raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
         pairs = zip(self.buffers, before, strict=True)
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
-
-    def _check_roots(self, after: Carry) -> None:
-        """Check that the parts share no other data after an iteration than is known.
-
-        Raises:
-            RepeatedError: they do, so that the iteration is staged again.
-            NotStagedError: they do so again.
-        """
-        aliases, more = self.run.session.aliases, dict(self.roots)
-        for place, part in after.parts().items():
-            if self.varies(place):
-                shared = aliases.outer_roots(part) - aliases.roots(self.parts()[place])
-                if place in self.roots and shared - self.roots[place]:
-                    raise staging_values.not_staged(
-                        "an array and one that changes take turns in a loop."
-                    )
-                if shared:
-                    more[place] = shared
-        if more != self.roots:
-            raise RepeatedError(attrs.evolve(self, roots=more))
 
     def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
         """Exchange the contents of arrays that take each other's places.

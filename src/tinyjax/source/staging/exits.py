@@ -73,11 +73,11 @@ class Slot:
 
     Attributes:
         index: which of its results.
-        roots: the arrays from before whose data it shares.
+        is_point: whether it is an array without axes, and no number.
     """
 
     index: int
-    roots: session.Roots = frozenset()
+    is_point: bool = False
 
 
 #: In place of a value that is put together of what a staged piece computes.
@@ -185,7 +185,7 @@ def pruned(staged: staging.Staged) -> staging.Staged:
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
     """Return the arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace, aliases = tr.current_trace(), session.this_session().aliases
+    trace, layouts = tr.current_trace(), session.this_session().layouts
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
@@ -193,7 +193,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.St
         if not (isinstance(part, staging.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            slots[id(part)] = Slot(len(arrays), aliases.outer_roots(part))
+            slots[id(part)] = Slot(len(arrays), layouts.is_point(part))
             arrays.append(part)
         return slots[id(part)]
 
@@ -279,15 +279,16 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     arrays = _take(pred, first, second, choices)
     for buffer, content in zip(changed, arrays[len(arrays) - len(changed) :], strict=True):
         buffer.content = content
-    aliases = session.this_session().aliases
+    layouts = session.this_session().layouts
     for array, part in zip(arrays, choices, strict=False):
-        aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
+        if any(_is_point(layouts, x) for x in (part.first, part.second)):
+            layouts.points[id(array)] = array
     return Piece(first.staged, values, exit_part).outcome(arrays)
 
 
-def _roots(aliases: session.Aliases, part: Any) -> session.Roots:
-    """Return the arrays whose data a part shares."""
-    return part.roots if isinstance(part, Slot) else aliases.roots(part)
+def _is_point(layouts: session.Layouts, part: Any) -> bool:
+    """Return whether a part may be an array without axes."""
+    return part.is_point if isinstance(part, Slot) else layouts.is_point(part)
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:

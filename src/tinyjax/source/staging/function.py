@@ -22,10 +22,11 @@ from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import closures
+from tinyjax.source import facts
 from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty
-from tinyjax.source.adjoint.kinds import ARRAY, Kind, infer, kind_of
+from tinyjax.source.adjoint.kinds import ACTIVE, ARRAY, Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
 from tinyjax.source.ir import find, program as ir, read, runtime, syntax
@@ -245,6 +246,10 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if kwargs.get("file") not in (None, sys.stdout, sys.stderr):
                 raise staging_values.not_staged("print() to a file is not staged.")
             return staging_values.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
+        case _ if _is_given_changing(fun, args, kwargs):
+            raise staging_values.not_staged(
+                "a function that may change arrays is given to one that is not read."
+            )
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if (written := _python_version(fun)) is not None:
@@ -253,6 +258,28 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _is_given_changing(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a call is given a function that may change arrays which it closes over."""
+    session, operands = current_session.get(), [*args, *kwargs.values()]
+    operands += [x for value in operands if type(value) in (tuple, list) for x in value]
+    functions = [x for x in operands if is_read(x)]
+    is_own = getattr(fun, "__module__", None) == runtime.__name__
+    if session is None or not functions or is_own or arrays.passes(fun, args):
+        return False
+    if not session.is_cautious:  # Python runs it on tracers, which never change
+        return runtime.is_in(fun, facts.CALLERS)
+    return any(map(_writes_outside, functions))
+
+
+def _writes_outside(fun: FunctionType) -> bool:
+    try:
+        program = read.ir_of(fun)
+    except errors.SourceError:
+        return True
+    kinds = tuple([ACTIVE for _ in program.blocks[0].arguments])
+    return Aliases(program, kinds, is_cautious=True).writes_outside
 
 
 #: Functions of Python's library that call others, or decide by what they are given.
@@ -442,7 +469,7 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             return _enter(session, program, graph, values)
         values = tuple(map(operators.widened, values))
         parts = staging_values.take_apart(values[1:])[0]
-        session.aliases.ordered.update({id(x): x for x in parts if isinstance(x, Array)})
+        session.layouts.ordered.update({id(x): x for x in parts if isinstance(x, Array)})
         rewind = session.mark()
         for session.is_cautious in (False, True):
             try:
@@ -479,10 +506,9 @@ def _enter(
             and not arrays.holds(values)
             and not _closes_over_tracers(fun, values)
         ):
-            outcome = _run_shared(session, program, graph, values)
+            outcome = _run_shared(session, program, graph, aliases, values)
         else:
-            made = {v: v in aliases.made for v in aliases.written_variables}
-            outcome = Run(session, program, graph, made, aliases.unknown).execute(0, values)
+            outcome = Run(session, program, graph, aliases).execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)
@@ -555,7 +581,11 @@ class Shared:
 
 
 def _run_shared(
-    session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+    session: Session,
+    program: ir.IR,
+    graph: ControlFlowGraph,
+    aliases: Aliases,
+    values: tuple[Any, ...],
 ) -> exits.Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
@@ -576,7 +606,7 @@ def _run_shared(
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
             values = (fun, *tree.unflatten(structure, filled))
-            return Run(session, program, graph).execute(0, values)
+            return Run(session, program, graph, aliases).execute(0, values)
 
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

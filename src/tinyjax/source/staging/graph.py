@@ -102,17 +102,6 @@ class ControlFlowGraph:
         """Return the line where a value is computed; 0 where it is not known."""
         return self._lines.get(atom, 0)
 
-    def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
-        """Return the variables with a value at a statement of a block that are used after it."""
-        block = self.blocks[index]
-        rest = ir.Block((), block.statements[place + 1 :], block.exits)
-        used = {*rest.uses}
-        for branch in block.branches:
-            target = branch.target
-            used.update(self.live_in[target][len(self.blocks[target].arguments) :])
-        used -= {s.variable for s in block.statements[place:]}
-        return frozenset(used - self._gone_through)  # each item once
-
     def first_line(self, index: int) -> int:
         """Return the first line of the user's in a block; 0 where there is none."""
         return next((s.line for s in self.blocks[index].statements if s.line), 0)

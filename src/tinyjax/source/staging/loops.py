@@ -218,10 +218,6 @@ class LoopRun:
         def iteration(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
             index = slices[-1] if _counts(items) else 0
-            aliases = self.run.session.aliases
-            for part, row in zip(slices, items.arrays, strict=False):
-                if part.shape:
-                    aliases.follow(part, aliases.roots(row))
             item = items.row(slices[: len(items.arrays)], index)
             outcome = carry.iteration(state, index, item, self.inner)
             if outcome.only != self.header:

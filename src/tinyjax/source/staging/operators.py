@@ -250,7 +250,7 @@ def is_instance(value: Any, classes: Any) -> bool:
 def _may_be_point(value: Any) -> bool:
     """Return whether a value may be an array of NumPy without axes, and no number."""
     session = current_session.get()
-    return session is not None and is_scalar(value) and bool(session.aliases.roots(value))
+    return session is not None and is_scalar(value) and session.layouts.is_point(value)
 
 
 def _flat(classes: Any) -> list[type]:
@@ -525,7 +525,12 @@ def check(failed: Any, error: Exception) -> None:
 
 
 def changed(operation: Binary, value: Any, operand: Any) -> Any:
-    """Return ``value += by`` and the like."""
+    """Return ``value += by`` and the like.
+
+    Raises:
+        InPlaceError: an array changes, which is to be known before the program is run.
+        NotStagedError: an array changes that is not known to be the program's.
+    """
     session = this_session()
     try:
         runtime.check_in_place(operation, value)
@@ -533,18 +538,15 @@ def changed(operation: Binary, value: Any, operand: Any) -> Any:
         if session.conditions:  # an effect
             raise
         raise staging_values.NotStagedError(error) from None
-    result = session.call(operation, (value, operand), {})
-    if not isinstance(value, Array) or not session.aliases.roots(value):
-        return result
-    try:
-        session.aliases.check(value, session.frames)
-    except errors.SourceError as error:
-        if session.is_cautious:
-            raise staging_values.NotStagedError(error) from None
-        raise runtime.InPlaceError from None
-    result = fitting(result, value)
-    session.aliases.replace(value, result)
-    return result
+    if isinstance(value, Array) and (value.shape or session.layouts.is_point(value)):
+        if not session.is_cautious:
+            raise runtime.InPlaceError
+        raise staging_values.not_staged(
+            "whether an augmented assignment changes an array is not known here: it may be one of "
+            "NumPy, which changes, or one of tinyjax, which never does. Write x = x + y in place "
+            "of x += y, or change a copy."
+        )
+    return session.call(operation, (value, operand), {})
 
 
 def fitting(result: Any, array: Any) -> Any:

@@ -223,9 +223,9 @@ class Rolled:
                 pass
             except RepeatedError as again:
                 now, more = self.carry, again.carry
-                if (more.buffers, more.roots) == (now.buffers, now.roots):
+                if more.buffers == now.buffers:
                     raise
-                self.carry = attrs.evolve(now, buffers=more.buffers, roots=more.roots)
+                self.carry = attrs.evolve(now, buffers=more.buffers)
         raise staging_values.NotUniformError
 
     def _made(self) -> Arrival:

@@ -8,8 +8,8 @@ loop becomes a ``while_loop`` (``staging.loops``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import CodeType, FunctionType, MappingProxyType
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 import attrs
@@ -21,10 +21,11 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.core.values.array import IndexUpdate
 from tinyjax.errors import TinyjaxError
+from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import arrays, graph, ragged, values
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
-from tinyjax.source.staging.session import Frame, RaisedError, Session, TracedEndError, raised_by
+from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
@@ -38,9 +39,7 @@ class Run:
         graph: its graph.
         env: the values of its variables.
         located: whether the function is the user's, so that errors are at its lines.
-        made: its variables with arrays that the program may change in place, and whether these are
-            certainly new.
-        unknown: those of which it is not known whether the array is new.
+        aliases: which of its variables share memory, and which arrays it changes in place.
     """
 
     def __init__(
@@ -48,12 +47,10 @@ class Run:
         session: Session,
         program: ir.IR,
         graph: graph.ControlFlowGraph,
-        made: Mapping[ir.Variable, bool] = MappingProxyType({}),
-        unknown: frozenset[ir.Variable] = frozenset(),
+        aliases: Aliases,
     ) -> None:
         self.session = session
-        self.made = made
-        self.unknown = unknown
+        self.aliases = aliases
         self.ir = program
         self.graph = graph
         self.env: dict[ir.Variable, Any] = {}
@@ -105,7 +102,7 @@ class Run:
 
     def aside(self) -> Run:
         """Return an independent run of the same function that goes on from here."""
-        run = Run(self.session, self.ir, self.graph, self.made, self.unknown)
+        run = Run(self.session, self.ir, self.graph, self.aliases)
         run.env = {**self.env}
         return run
 
@@ -118,15 +115,13 @@ class Run:
     # Statements
 
     def run_statements(self, block: int) -> None:
-        before, frames = tr.evaluated_source(), self.session.frames
-        frames.append(frame := Frame(self.graph, self.env, block))
+        before = tr.evaluated_source()
         try:
-            for frame.place, statement in enumerate(self.graph.blocks[block].statements):
+            for statement in self.graph.blocks[block].statements:
                 if self.located:
                     tr.set_evaluated_source(self.source(statement.line))
                 self.env[statement.variable] = self.evaluate(statement)
         finally:
-            frames.pop()
             tr.set_evaluated_source(before)
 
     def source(self, line: int) -> Source:
@@ -142,14 +137,18 @@ class Run:
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
+            if function is runtime.updated and call.args[1] in self.aliases.own:
+                function, args = args[0], args[1:]
             result = self.session.call(function, args, kwargs)
-            result = self.session.aliases.after(function, args, kwargs, result)
+            result = self.session.layouts.after(function, args, kwargs, result)
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
-            is_made = self.made.get(statement.variable)
-            is_new = is_made or (is_made is False and arrays.is_new(function, args))
-            if statement.variable in self.unknown and isinstance(result, np.ndarray):
+            variable = statement.variable
+            if variable not in self.aliases.written_variables:
+                return result
+            if variable in self.aliases.unknown and isinstance(result, np.ndarray):
                 return result  # it may be one that outlives the program
+            is_new = variable in self.aliases.made or arrays.is_new(function, args)
             return self.as_made(function, args, result) if is_new else result
         except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
             raise

@@ -1,17 +1,10 @@
-"""The state of a staging: the functions that are running, and the conditions around them.
-
-It also knows which arrays are one array of NumPy, or views of one. NumPy changes an array in place
-for ``b *= 2``, which every other name and every view of it sees; the arrays of tinyjax are never
-changed. The arguments of a program are not known when it is staged. So an augmented assignment is
-accepted only where both have the same effect: where no value that is used later shares its data.
-"""
+"""The state of a staging: the functions that are running, and the conditions around them."""
 
 from __future__ import annotations
 
-import copy
 import functools
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
@@ -27,10 +20,9 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source import facts
-from tinyjax.source.adjoint import certainty
-from tinyjax.source.ir import find, program as ir, runtime, syntax
+from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
-from tinyjax.source.staging.values import MutableArray, StagingError, is_same, take_apart
+from tinyjax.source.staging.values import MutableArray, StagingError, is_same
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,117 +103,48 @@ class Iteration:
 
 # Shared data
 
-#: What reads a value that something outside of the program holds as well.
-_READING: Final = (runtime.captured, runtime.global_value, getattr)
-#: Augmented assignments, which note themselves what they change, and what passes values on.
-_KNOWN: Final = (
-    *(runtime.updated, runtime.augmented, runtime.fitting, runtime.defined),
-    *(runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.make_functions),
-)
-#: Classes of values that share no data.
-_ATOMS: Final = (str, bytes, int, float, complex, type(None), type, slice, range, np.dtype)
-
-Roots = frozenset[int]
-
 
 @attrs.define(eq=False)
-class Frame:
-    """The statement of a program that is being run.
+class Layouts:
+    """What NumPy knows of arrays, and tinyjax does not.
 
     Attributes:
-        graph: the graph of the program.
-        env: the values of its variables.
-        block: the block of the statement.
-        place: the index of the statement in the block.
-    """
-
-    graph: staging_graph.ControlFlowGraph
-    env: dict[ir.Variable, Any]
-    block: int
-    place: int = 0
-
-
-@attrs.define(eq=False)
-class Aliases:
-    """The arrays that share data.
-
-    Attributes:
-        views: by identity, each array that shares data with others, or object that may
-            hold such arrays, and those, by identity too.
-        external: the arrays that something outside of the program holds.
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
-        pinned: arrays that must stay alive, so that their identities remain unique.
+        points: by identity, arrays without axes, which are no numbers.
     """
 
-    views: dict[int, tuple[Any, Roots]] = attrs.field(factory=dict)
-    external: set[int] = attrs.field(factory=set)
     ordered: dict[int, Array] = attrs.field(factory=dict)
-    pinned: list[Any] = attrs.field(factory=list)
-
-    def outer_roots(self, value: Any) -> Roots:
-        """Return the arrays whose data a value shares, but for itself."""
-        return self.views.get(id(value), (value, Roots()))[1]
-
-    def roots(self, value: Any) -> Roots:
-        """Return the arrays whose data a value shares; a number shares none."""
-        if isinstance(value, np.ndarray):
-            while isinstance(value.base, np.ndarray):
-                value = value.base
-            self.pinned.append(value)
-            return Roots((id(value),))
-        if not isinstance(value, Array):
-            return self.outer_roots(value)
-        return self.outer_roots(value) or Roots((id(value),) if value.shape else ())
-
-    def follow(self, array: Any, roots: Iterable[int]) -> None:
-        """Record that an array, or an object that may hold some, may share the data of others."""
-        if shared := frozenset(roots):
-            self.views[id(array)] = (array, self.outer_roots(array) | shared)
-
-    def replace(self, value: Array, result: Array) -> None:
-        """Record that an array has become another one, in place."""
-        self.follow(result, (id(result),))
+    points: dict[int, Array] = attrs.field(factory=dict)
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> Any:
-        """Record the aliasing of a call's result; a copy is another array even if it is equal.
-
-        What is not known to be new may share the data of all that the call was given.
-        """
+        """Record what is known of the result of a call, and return it."""
+        if not isinstance(result, Array):
+            return result
+        is_known = not _is_elementwise(function) or kwargs or self.is_in_order(result)
+        if not is_known and all(map(self.is_in_order, arrays_in(args))):
+            self.ordered[id(result)] = result
+        if result.shape:
+            return result
+        is_one = runtime.is_in(function, (min, max)) and any(map(self.is_point, arrays_in(args)))
+        if not is_one and self._gives_number(function, args, kwargs):
+            return result
         operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
-        is_operand = isinstance(result, Array) and any(result is x for x in operands)
-        if is_operand and _copies(function, args, kwargs):
+        if any(result is x for x in operands) and not self.is_point(result):
             params = ew.ConvertParams(result.dtype, result.weak_type)
             (result,) = tr.bind(ew.convert_element_type_p, (result,), params)
-        if isinstance(result, Array):
-            is_known = not _is_elementwise(function) or kwargs or self.is_in_order(result)
-            if not is_known and all(map(self.is_in_order, arrays_in(args))):
-                self.ordered[id(result)] = result
-            if not result.shape:
-                if runtime.is_in(function, (min, max)):  # one of its arguments
-                    self.follow(result, Roots().union(*map(self.roots, arrays_in(args))))
-                if self._gives_number(function, args, kwargs):
-                    return result
-                self.follow(result, (id(result),))
-        if function in _READING and not isinstance(args[0], Array):
-            arrays = [x for x in _leaves(result) if _is_array(x)]
-            self.pinned += arrays
-            self.external |= Roots().union(*map(self.roots, [*arrays, args[0]] if arrays else []))
-        elif not gives_new(function, args, kwargs):
-            self._follow_parts(result, operands)
+        self.points[id(result)] = result
         return result
 
-    def _follow_parts(self, result: Any, operands: Sequence[Any]) -> None:
-        """Record that what a result is made of may share the data of operands."""
-        parts = [x for x in _leaves(result) if not isinstance(x, (FunctionType, MethodType))]
-        if not parts:
-            return
-        leaves = [x for operand in operands for x in _leaves(operand)]
-        roots = Roots().union(*map(self.roots, leaves))
-        for part in parts if roots else ():
-            if not any(part is x for x in leaves):
-                self.follow(part, roots)
+    def is_point(self, value: Any) -> bool:
+        """Return whether a value may be an array without axes, and no number."""
+        return id(value) in self.points or (isinstance(value, np.ndarray) and not value.ndim)
+
+    def follow(self, array: Array, value: Any) -> None:
+        """Record of an array what is known of the value that it stands for."""
+        if self.is_point(value):
+            self.points[id(array)] = array
 
     def is_in_order(self, value: Any) -> bool:
         """Return whether the axes of an array certainly lie in memory in their order."""
@@ -246,21 +169,6 @@ class Aliases:
         known = facts.is_determined(function) and {*kwargs} <= {"axis"} and all(k for _, k in kinds)
         return known and facts.result_of(function, tuple(kinds)) is not None
 
-    def check(self, value: Array, frames: Sequence[Frame]) -> None:
-        """Raise if a value that is used after the current statement shares an array's data.
-
-        Raises:
-            SourceError: something does.
-        """
-        roots = self.roots(value)
-        if roots & self.external:
-            raise _shared("what the function closes over, or an object,")
-        for frame in frames:
-            for variable in frame.graph.live_after(frame.block, frame.place):
-                parts, _ = take_apart(frame.env.get(variable))
-                if any(self.roots(x) & roots for x in parts):
-                    raise _shared(variable.name or "a value")
-
 
 #: The types of NumPy's kinds of numbers.
 _KINDS: Final = {"f": float, "i": int, "b": bool}
@@ -268,14 +176,6 @@ _KINDS: Final = {"f": float, "i": int, "b": bool}
 
 def _is_elementwise(function: Any) -> bool:
     return isinstance(function, np.ufunc) or runtime.is_in(function, syntax.ARITHMETIC)
-
-
-def _copies(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether NumPy gives a copy, also where an array of tinyjax needs none."""
-    if isinstance(function, MethodType) and _is_array(function.__self__):
-        return facts.is_fresh(function.__name__, len(args), (*kwargs,))
-    is_copy = _is_elementwise(function) or function is copy.deepcopy
-    return is_copy or facts.is_fresh(function, len(args), (*kwargs,))
 
 
 def _is_array(value: Any) -> bool:
@@ -286,42 +186,6 @@ def arrays_in(values: Sequence[Any]) -> list[Any]:
     """Return the arrays in a sequence, and in the tuples and lists in it."""
     nested = [arrays_in(x) if isinstance(x, (tuple, list)) else [x] for x in values]
     return [x for part in nested for x in part if _is_array(x)]
-
-
-def _leaves(value: Any) -> list[Any]:
-    """Return the arrays in a value, and the iterators and other objects."""
-    if isinstance(value, (tuple, list)):
-        return [x for part in value for x in _leaves(part)]
-    if isinstance(value, dict):
-        return _leaves([*value.values()])
-    if type(value).__module__.startswith(__package__) and hasattr(value, "arrays"):
-        return [*value.arrays]  # of items
-    return [] if isinstance(value, _ATOMS) else [value]
-
-
-def gives_new(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether what a function gives is known to share no data, or is known already."""
-    while isinstance(function, functools.partial):
-        function, args = function.func, (*function.args, *args)
-    if isinstance(function, MethodType) and not _is_array(function.__self__):
-        function = function.__func__
-    if isinstance(function, MethodType):
-        return facts.is_fresh(function.__name__, len(args), (*kwargs,))
-    if function is operator.getitem:
-        if isinstance(args[0], (tuple, list, dict)):  # which gives what it holds
-            return isinstance(args[1], _ATOMS)
-        return _is_array(args[0]) and is_advanced(args[1])
-    if function is getattr:
-        return False
-    module = getattr(function, "__module__", None) or type(function).__module__
-    return (
-        is_read(function)
-        or runtime.is_in(function, _KNOWN)
-        or runtime.is_in(function, certainty.COMPUTING)
-        or facts.is_fresh(function, len(args), (*kwargs,))
-        or (module.startswith("tinyjax.") and not module.startswith("tinyjax.source"))
-        or module in ("math", "cmath")
-    )
 
 
 def _is_in_order(array: np.ndarray[Any, Any]) -> bool:
@@ -337,14 +201,6 @@ def _is_numpys(function: Any, args: Sequence[Any]) -> bool:
         return _is_array(function.__self__ if isinstance(function, MethodType) else args[0])
     module = getattr(function, "__module__", None) or ""
     return module.startswith("numpy") and not isinstance(function, type)
-
-
-def _shared(name: str) -> errors.SourceError:
-    return errors.SourceError(
-        "an augmented assignment changes an array of NumPy in place, and an array of tinyjax "
-        f"never; {name} is used afterwards and shares its data, so that the two differ. Write "
-        "x = x + y in place of x += y, or change a copy."
-    )
 
 
 def is_advanced(index: Any) -> bool:
@@ -374,8 +230,7 @@ class Session:
         managers: the context managers that are entered, each with the number of traced conditions
             around its ``with``.
         shared: the programs of functions that call themselves.
-        aliases: which arrays share data.
-        frames: the statements that are being run, outermost first.
+        layouts: what NumPy knows of arrays.
         is_cautious: whether functions may change arrays that they are given.
         buffers: the contents of the arrays that are changed in place.
         snapshots: their contents at the beginning of each piece that is being staged.
@@ -395,8 +250,7 @@ class Session:
     failures: list[Array] = attrs.field(factory=list)
     managers: list[tuple[AbstractContextManager[Any], int]] = attrs.field(factory=list)
     shared: list[Any] = attrs.field(factory=list)
-    aliases: Aliases = attrs.field(factory=Aliases)
-    frames: list[Frame] = attrs.field(factory=list)
+    layouts: Layouts = attrs.field(factory=Layouts)
     is_cautious: bool = False
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
