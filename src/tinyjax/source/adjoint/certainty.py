@@ -139,7 +139,8 @@ class Certainty:
             if not self._is_cautious and self._passes_changing(statement):
                 raise runtime.InPlaceError
             reason = self._reason(statement)
-            if reason and not self._is_read_at_once(statement.variable):
+            is_iteration = runtime.is_in(statement.function, ITERATING)
+            if reason and (is_iteration or not self._is_read_at_once(statement.variable)):
                 place = Location(self._program.filename, statement.line, self._program.name)
                 raise errors.SourceError(uncertain(reason), place)
 

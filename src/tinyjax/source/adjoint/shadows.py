@@ -70,8 +70,18 @@ def overlaps(array: Any) -> bool:
 
 
 def has_shadow(x: Any) -> bool:
-    """Return whether a value is an array with cotangents."""
-    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    """Return whether a value is an array with cotangents.
+
+    Raises:
+        SourceError: it is an array of records or objects, which may hold numbers that have some.
+    """
+    if not isinstance(x, np.ndarray):
+        return False
+    if x.dtype.kind in "OV":
+        raise find.refusal(
+            f"an array of {x.dtype} is not taken beside arrays that change. Use arrays of numbers."
+        )
+    return x.dtype.kind in "fc"
 
 
 def shadow_of(array: Any) -> Any:

@@ -327,7 +327,8 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return call(method, *args)
         return follow(g(*args, **kwargs))
     if len(args) > g.nin:
-        kwargs = {**kwargs, "out": args[g.nin :]}
+        given = args[g.nin :]
+        kwargs = {**kwargs, "out": (*given, *[None] * (g.nout - len(given)))}
         args = args[: g.nin]
     for x in args:
         protocol = getattr(type(x), "__array_ufunc__", None)

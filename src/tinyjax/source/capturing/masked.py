@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Final
 
 import numpy as np
@@ -72,13 +73,33 @@ CLASSES[np.ma.MaskedArray] = CapturedMasked
 
 
 def _masked(
-    data: Any, dtype: Any = None, *args: Any, mask: Any = np.ma.nomask, **options: Any
+    data: Any = None,
+    mask: Any = np.ma.nomask,
+    dtype: Any = None,
+    copy: Any = False,
+    subok: Any = True,
+    ndmin: int = 0,
+    *args: Any,
+    order: Any = None,
+    **options: Any,
 ) -> Any:
+    """Return what ``numpy.ma.MaskedArray`` does; other options are those of gaps."""
     if not ndarrays.is_captured(data) and not ndarrays.is_traced(data):
-        make: Any = np.ma.array
-        return make(ndarrays.plain(data), dtype, *args, mask=ndarrays.plain(mask), **options)
+        make: Any = np.ma.MaskedArray
+        own = (ndarrays.plain(data), ndarrays.plain(mask), dtype, copy, subok, ndmin, *args)
+        return make(*own, order=order, **options)
     check_mask(mask)
-    return as_subclass(as_array(data, dtype), np.ma.MaskedArray)
+    array = as_array(data, dtype, order, copy=copy or None, ndmin=ndmin)
+    return as_subclass(array, np.ma.MaskedArray)
+
+
+def _masked_by_function(*args: Any, **kwargs: Any) -> Any:
+    """Return what ``numpy.ma.array`` does, which takes its arguments in another order."""
+    return _masked(**inspect.signature(np.ma.array).bind(*args, **kwargs).arguments)
+
+
+def _as_masked(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    return _masked(a, dtype=dtype, order=order)
 
 
 def _getmask(a: Any) -> Any:
@@ -97,12 +118,12 @@ def _getdata(a: Any, subok: bool = True) -> Any:
 
 HANDLERS.update(
     {
-        np.ma.array: _masked,
-        np.ma.masked_array: _masked,
-        np.ma.asarray: _masked,
-        np.ma.asanyarray: _masked,
+        np.ma.array: _masked_by_function,
+        np.ma.asarray: _as_masked,
+        np.ma.asanyarray: _as_masked,
         np.ma.getmask: _getmask,
         np.ma.getmaskarray: _getmaskarray,
         np.ma.getdata: _getdata,
     }
 )
+HANDLERS[np.ma.masked_array] = _masked

@@ -1531,11 +1531,11 @@ def _plain_ufunc(
     if outs is None:
         return follow(function(*values, **options))
     if is_traced(outs):
-        result = function(*values, **options)
-        if where is True:
-            return put_out(outs[0], result)
-        mask = np.broadcast_to(where, outs[0].shape)
-        return put_out(outs[0], np.broadcast_to(result, mask.shape)[mask], mask)
+        casting = options.get("casting", "same_kind")
+        if where is not True and method == "__call__":
+            del options["where"]
+            return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
+        return _put_outs(outs, function(*values, **options), None, casting)
     function(*values, out=tuple([plain(out) for out in outs]), **options)
     return outs[0] if len(outs) == 1 else outs
 

@@ -236,6 +236,11 @@ class BlocksBuilder(ir.StatementWriter):
 
     def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
         """Write a call in the current block, if a path leads there."""
+        function = ir.value_of(call.function)
+        if function is getattr and ir.value_of(call.args[1]) in syntax.HOLDING:
+            self.fail(f"the attribute {ir.value_of(call.args[1])}", "name what it holds")
+        if function is type and len(call.args) > 1:
+            self.fail("type() with three arguments", "define the class in the module")
         self.statements: list[ir.Statement] = [] if self.draft is None else self.draft.statements
         self.line: int = self.scope.line or self.line
         return super().emit_call(call, name)

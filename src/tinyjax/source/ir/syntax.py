@@ -71,6 +71,8 @@ def is_spread(node: ast.Call) -> bool:
 
 #: Attributes of arrays that are views of them.
 VIEWS: Final = frozenset(("T", "imag", "real"))
+#: Attributes that hold all that an object does, or what a function closes over.
+HOLDING: Final = ("__closure__", "__defaults__", "__dict__", "__kwdefaults__")
 #: Methods that change what they belong to, whatever it is.
 WRITING: Final = frozenset(
     ("__delattr__", "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__",

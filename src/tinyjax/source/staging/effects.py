@@ -9,6 +9,7 @@ only objects that it has made itself, and call only functions without effects.
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import functools
 import operator
@@ -36,6 +37,7 @@ PURE_MODULES: Final = frozenset(
 #: Functions that change what they are given first.
 CHANGING: Final = facts.WRITERS | {
     *(*syntax.IN_PLACE, operator.setitem, operator.delitem, operator.iconcat),
+    *(bisect.insort, bisect.insort_left),
 }
 #: Functions of these modules that do more.
 _IMPURE: Final = {
@@ -65,7 +67,7 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     reasons = [effect_with(fun, args), *map(effect_of_argument, handed)]
     reason = next(filter(None, reasons), None)
     if reason is not None:
-        raise refusal(_name_of(fun), reason)
+        raise refusal(name_of(fun), reason)
 
 
 def refusal(name: str, reason: str) -> SourceError:
@@ -106,6 +108,8 @@ def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
             return effect_of(fun.__func__, seen)
         case FunctionType() if is_read(fun):
             return None if fun.__code__ in seen else _effect_of_function(fun, seen)
+        case operator.methodcaller():
+            return "calls a method that may do more than return a value"
         case type():
             return _effect_of_class(fun, seen)
         case BuiltinFunctionType() if not isinstance(fun.__self__, (ModuleType, type(None))):
@@ -165,9 +169,10 @@ def _is_generated(fun: Any) -> bool:
     return filename.startswith(("<attrs generated", "<string>"))
 
 
-def _name_of(fun: Any) -> str:
+def name_of(fun: Any) -> str:
+    """Return the name of a function as errors write it, as a call."""
     if isinstance(fun, functools.partial):
-        return _name_of(fun.func)
+        return name_of(fun.func)
     name = getattr(fun, "__qualname__", None) or type(fun).__qualname__
     return f"{str(name).rpartition('<locals>.')[2]}()"
 

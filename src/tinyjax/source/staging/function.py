@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import operator
@@ -397,11 +398,19 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
         effects.check_effects(fun, args, kwargs)
+    if any(isinstance(x, _GROWING) for x in args) and effects.effect_with(fun, args):
+        raise staging_values.not_staged(
+            f"{effects.name_of(fun)} may change a list or the like, which is not staged."
+        )
     if _is_of_package(fun) and staging_values.holds_tracer((args, kwargs)):
         raise staging_values.not_staged(
             f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
+
+
+#: What a function in C may change; a program that is staged gives it a copy.
+_GROWING: Final = (list, dict, set, collections.deque)
 
 
 def _is_of_package(fun: Any) -> bool:

@@ -266,7 +266,7 @@ def is_plain_attribute(value: Any, name: str) -> bool:
         SourceError: it has a derivative, which is not known.
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
-    if known and name == "flat":
+    if known and name in ("base", "data", "flat"):
         raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
     if not cotangents.is_record(value) or name in cotangents.field_names(kind):
