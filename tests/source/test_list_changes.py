@@ -8,6 +8,7 @@ import collections
 import heapq
 import operator
 import random
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -72,11 +73,12 @@ def test_changes_of_lists(change: str, values: str) -> None:
     program: Any = compiled(text, np=np, **names)
     for numbers in POINTS:
         x = np.array(numbers)
-        for fun in (
+        functions: list[Callable[[Any], Any]] = [
             tinyjax.jit(program, control_flow="source"),
             tinyjax.jit(source.capture(program)),
             lambda x: source.value_and_grad(program)(x)[0],
-        ):
+        ]
+        for fun in functions:
             try:
                 value = fun(x)
             except TinyjaxError:

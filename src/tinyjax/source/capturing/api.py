@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-import numpy as np
-
 from tinyjax import config, errors, tree
 from tinyjax._base import tracebacks
 from tinyjax._base.frames import imitate
@@ -74,22 +72,16 @@ class CapturedFunction(Generic[P, R]):
 def _captured(fun: Any, leaves: Sequence[Any], structure: tree.PyTreeDef) -> Any:
     args, kwargs = tree.unflatten_arguments(structure, [_as_argument(x) for x in leaves])
     result = calls.call(fun, *args, **kwargs)
+    if type(result) in ndarrays.DATA or ndarrays.is_captured(result):
+        return ndarrays.unwrap(result)
     return tree.map(ndarrays.unwrap, result, is_leaf=ndarrays.is_captured)
 
 
 def _as_argument(x: Any) -> Any:
     """Return an argument as the program sees it: Python's numbers have 64 bits."""
     if isinstance(x, tr.Tracer) and x.weak_type and not x.shape:
-        return ndarrays.number(ndarrays.wrap(x.astype(_WIDE.get(x.dtype, x.dtype))))
+        return ndarrays.number(ndarrays.wrap(x))
     return ndarrays.wrap(x)
-
-
-#: What Python's numbers are to NumPy, by their default dtypes.
-_WIDE: Final = {
-    np.dtype(np.float32): np.dtype(np.float64),
-    np.dtype(np.complex64): np.dtype(np.complex128),
-    np.dtype(np.int32): np.dtype(np.int64),
-}
 
 
 def capture(fun: Callable[P, R], *, check: bool = False) -> CapturedFunction[P, R]:

@@ -7,8 +7,10 @@ traced value it raises, since it gets an object that it does not know.
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
+import math
 import operator
 import sys
 import threading
@@ -41,6 +43,7 @@ from tinyjax.source.capturing.ndarrays import (
     plain,
 )
 from tinyjax.source.capturing.rewriting import is_captured_function
+from tinyjax.source.ir import runtime
 
 #: The method of objects that can be called.
 _CALL: Final = "__call__"
@@ -55,8 +58,6 @@ _PLAIN: Final = {
 }
 #: Packages whose functions are called in their rewritten forms for some arguments only.
 _OF_SEVERAL_FORMS: Final = ("numpy", "scipy")
-#: Methods of arrays that give what nothing shares, and their names.
-_FRESH_METHODS: Final = {getattr(CapturedArray, x, None): x for x in facts.FRESH_METHODS}
 #: Looks for the counterpart of a function in tinyjax; set by the module of libraries.
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
@@ -67,10 +68,6 @@ _ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int6
 
 #: The function of no array that has a handler all the same.
 _GET_FRAME: Final = sys._getframe
-
-
-#: Classes of options, which are not arrays to be written to.
-_OPTIONS: Final = {*_ATOMS, tuple}
 
 
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -87,10 +84,6 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     """Call a function in C, a class or another object."""
     kind = type(g)
-    if kind is BuiltinFunctionType and g in facts.FRESH:
-        result = _on_data(g, args, kwargs)
-        if result is not NotImplemented:
-            return result
     try:
         handler = HANDLERS.get(g)
     except TypeError:  # it cannot be hashed
@@ -100,22 +93,6 @@ def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(g, type):
         return construct(g, args, kwargs)
     return _call_other(g, kind, args, kwargs)
-
-
-def _on_data(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function that gives what nothing shares, if all its arguments are data.
-
-    Returns:
-        The result; NotImplemented where an argument may be traced, or is to be written to.
-    """
-    values = ndarrays.data_of(args)
-    if values is None:
-        return NotImplemented
-    if not kwargs:
-        return follow(g(*values))
-    if "out" in kwargs or (options := ndarrays.data_of(kwargs.values())) is None:
-        return NotImplemented
-    return follow(g(*values, **dict(zip(kwargs, options, strict=True))))
 
 
 #: By its identity, since its hash takes long: code of the program, and its rewritten form.
@@ -194,17 +171,11 @@ def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
     owner, fun = g.__self__, g.__func__
-    if type(owner) is CapturedArray and type(fun) is FunctionType:
-        name = _FRESH_METHODS.get(fun)
-        if name and not owner._captured_is_traced and _OPTIONS.issuperset(map(type, args)):
-            result = _on_data(getattr(owner._captured_view, name), args, kwargs)
-            if result is not NotImplemented:
-                return result
-    elif counterparts and type(owner).__module__.startswith("scipy."):
+    if counterparts and type(owner).__module__.startswith("scipy."):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
-    return call(fun, owner, *args, **kwargs)
+    return _CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
 
 
 def objects_of(x: Any) -> list[Any]:
@@ -353,10 +324,6 @@ def _own_method(ufunc: np.ufunc, kind: type) -> Any:
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
-    if g in facts.FRESH and len(args) <= ndarrays.position_of_out(g):
-        result = _on_data(g, args, kwargs)
-        if result is not NotImplemented:
-            return result
     operands = [*_arrays_in((*args, *kwargs.values()))]
     for x in operands:
         protocol = _array_function_of(x)
@@ -785,64 +752,46 @@ def attribute(owner: Any, name: str) -> Any:
 
 @functools.cache
 def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
-    """Return what reads an attribute of objects of a class."""
+    """Return what reads an attribute of objects of a class, which code of the program may give."""
     if kind in ndarrays.OF_PYTHON:
         return _attribute_of_number
     if kind is CapturedArray and not hasattr(kind, name) and hasattr(np.ndarray, name):
         return ndarrays.attribute_of_data
     if kind in _PLAIN or kind is type:
         return getattr
-    is_own = kind is super or issubclass(kind, (type, CapturedArray))
-    hooks = (kind.__getattribute__, getattr(kind, "__getattr__", None))
-    if is_own or any(map(is_captured_function, hooks)):
-        return _attribute_of_object
-    found = _descriptor(kind, name)
-    if type(found) is property and hooks[1] is None and is_captured_function(found.fget):
-        return lambda owner, name: call(found.fget, owner)
-    return getattr if found is None else _attribute_of_object
-
-
-def _attribute_of_object(owner: Any, name: str) -> Any:
-    """Return an attribute that code of the program may give."""
-    kind = type(owner)
-    if kind is super and issubclass(type(owner.__self__), Captured):
-        return HANDLERS[super](owner, name)
     if kind is super:
-        return getattr(owner, name)
-    if isinstance(owner, type):
-        return _attribute_of_class(owner, kind, name)
-    own = kind.__getattribute__
+        return _attribute_of_super
+    own, fallback = kind.__getattribute__, getattr(kind, "__getattr__", None)
     if is_captured_function(own):
-        return call(own, owner, name)
+        return functools.partial(call, own)
     if name == "__array_finalize__" and issubclass(kind, CapturedArray):
-        return functools.partial(call, owner.subclass.__array_finalize__, owner)
-    hashable: Any = kind
-    found = _descriptor(hashable, name)
-    if found is None:
-        return _attribute_or_fallback(owner, kind, name)
-    if type(found) is property:
-        if is_captured_function(found.fget):
-            try:
-                return call(found.fget, owner)
-            except AttributeError:
-                fallback = getattr(kind, "__getattr__", None)
-                if type(fallback) is FunctionType:
-                    return call(fallback, owner, name)
-                raise
-        return getattr(owner, name)
-    getter = type(found).__get__
-    is_data = hasattr(type(found), "__set__")
-    if is_captured_function(getter) and (is_data or name not in getattr(owner, "__dict__", ())):
-        return call(getter, found, owner, kind)
-    return getattr(owner, name)
+        return lambda owner, name: functools.partial(call, owner.subclass.__array_finalize__, owner)
+    has_fallback = is_captured_function(fallback)
+    read: Callable[[Any, str], Any] = own if has_fallback else getattr
+    found = _descriptor(kind, name)
+    getter = found.fget if type(found) is property else getattr(type(found), "__get__", None)
+    if type(found) is property and is_captured_function(getter):
+        read = lambda owner, name: call(getter, owner)  # noqa: E731
+    elif is_captured_function(getter):
+        read = functools.partial(_attribute_by_descriptor, found, getter, read)
+
+    def read_or_fall_back(owner: Any, name: str) -> Any:
+        try:
+            return read(owner, name)
+        except AttributeError:
+            return call(fallback, owner, name)
+
+    return read_or_fall_back if has_fallback else read
 
 
-def _attribute_of_class(owner: type, meta: type, name: str) -> Any:
-    """Return an attribute of a class, which may be a property of its metaclass."""
-    found = _descriptor(meta, name)
-    if type(found) is property and is_captured_function(found.fget):
-        return call(found.fget, owner)
-    return getattr(owner, name)
+def _attribute_by_descriptor(found: Any, getter: Any, read: Any, owner: Any, name: str) -> Any:
+    is_hidden = not hasattr(type(found), "__set__") and name in getattr(owner, "__dict__", ())
+    return read(owner, name) if is_hidden else call(getter, found, owner, type(owner))
+
+
+def _attribute_of_super(owner: Any, name: str) -> Any:
+    is_array = issubclass(type(owner.__self__), Captured)
+    return HANDLERS[super](owner, name) if is_array else getattr(owner, name)
 
 
 def _attribute_of_number(owner: Any, name: str) -> Any:
@@ -882,37 +831,32 @@ HANDLERS[hasattr] = has_attribute
 HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 
 
-def _attribute_or_fallback(owner: Any, kind: type, name: str) -> Any:
-    fallback = getattr(kind, "__getattr__", None)
-    if not is_captured_function(fallback):
-        return getattr(owner, name)
-    try:
-        return object.__getattribute__(owner, name)
-    except AttributeError:
-        return call(fallback, owner, name)
-
-
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Set an attribute, by the rewritten form of its property."""
-    kind = type(owner)
-    if kind is np.ndarray and name in ("flat", "real", "imag"):
-        ndarrays.write(getattr(owner, name), ..., value)
+    kind: Any = type(owner)
+    setter = _setter(kind, name)
+    if setter is not None:
+        setter(owner, value)
         return
-    method = kind.__setattr__
-    if is_captured_function(method):
-        call(method, owner, name, value)
-        return
-    hashable: Any = kind
-    found = _descriptor(hashable, name)
-    if found is not None:
-        is_property = type(found) is property
-        setter = found.fset if is_property else getattr(type(found), "__set__", None)
-        if is_captured_function(setter):
-            call(setter, *(() if is_property else (found,)), owner, value)
-            return
-    if ndarrays.holds_captured(value):
+    if type(value) not in _ATOMS and ndarrays.holds_captured(value):
         stores.note(owner)
     setattr(owner, name, value)
+
+
+@functools.cache
+def _setter(kind: Any, name: str) -> Callable[[Any, Any], object] | None:
+    """Return what code of the program, or of capture, sets an attribute of objects of a class."""
+    if kind is np.ndarray and name in ("flat", "real", "imag"):
+        return lambda owner, value: ndarrays.write(getattr(owner, name), ..., value)
+    method = kind.__setattr__
+    if is_captured_function(method):
+        return lambda owner, value: call(method, owner, name, value)
+    found = _descriptor(kind, name)
+    if type(found) is property:
+        own = found.fset
+    else:
+        own = functools.partial(type(found).__set__, found) if hasattr(found, "__set__") else None
+    return functools.partial(call, own) if is_captured_function(own) else None
 
 
 def item(owner: Any, key: Any) -> Any:
@@ -921,11 +865,8 @@ def item(owner: Any, key: Any) -> Any:
     if kind is CapturedArray:
         return owner[key]
     if kind is np.ndarray:
-        if ndarrays.holds_captured(key) or type(key) in (tuple, slice):
-            key = ndarrays.key_of(key)
-            if ndarrays.is_traced_key(key):
-                return ndarrays.at_traced(owner, key)
-        return owner[key]
+        key = ndarrays.key_of(key)
+        return ndarrays.at_traced(owner, key) if ndarrays.is_traced_key(key) else owner[key]
     if kind is ndarrays.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
         return owner._captured_value[key]  # which raises: a number has no elements
     if kind in _PLAIN:
@@ -948,7 +889,7 @@ def item(owner: Any, key: Any) -> Any:
 def set_item(value: Any, owner: Any, key: Any) -> None:
     """Set an item."""
     kind = type(owner)
-    if kind is np.ndarray:
+    if kind is np.ndarray or kind is CapturedArray:
         ndarrays.write(owner, key, value)
     elif kind in _PLAIN:
         if kind is dict:
@@ -1023,58 +964,117 @@ _NUMBERS_OF_DATA: Final = _ATOMS - {str}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray, np.complex128} - {str, type(None)}
 
 
+@functools.cache
+def expression(text: str) -> Callable[..., Any]:
+    """Make the dispatcher of an expression, which is evaluated as a whole where all is data.
+
+    Args:
+        text: the expression, of operands ``x0``, ``x1`` and so on: operators, items, and calls of
+            functions of modules and of methods of arrays.
+    """
+    nodes = [*ast.walk(ast.parse(text, mode="eval"))]
+    names = [f"x{i}" for i in range(len({x.id for x in nodes if isinstance(x, ast.Name)}))]
+    owners: dict[str, set[Any]] = {}
+    for name, path, count, options in _uses(nodes):
+        known = owners.setdefault(name, {math, np, np.ndarray} if name in names else {np.ndarray})
+        known -= {owner for owner in known if not _gives_data(owner, path, count, options)}
+    if not all(owners.values()):
+        dispatched: Callable[..., Any] = rewriting.by_parts(text, names)
+        return dispatched
+    given = ", ".join(names)
+    accepted = [owners.get(name, DATA) for name in names]
+    of_data = eval(f"lambda {given}: {text}", {"__name__": __name__})
+    by_parts = functools.cache(lambda: rewriting.by_parts(text, names))
+
+    def of_operands(*operands: Any) -> Any:
+        values: list[Any] = []
+        for x, kinds in zip(operands, accepted, strict=True):
+            kind = type(x)
+            if kind is CapturedArray and np.ndarray in kinds and x._captured_shared is None:
+                values.append(x._captured_layout)
+            elif kind is CapturedArray and np.ndarray in kinds and not x._captured_is_traced:
+                values.append(x._captured_view)
+            elif kind in kinds or (kind is ModuleType and x in kinds):
+                values.append(x)
+            else:
+                return by_parts()(*operands)
+        result = of_data(*values)
+        return result if type(result) in _ATOMS else follow(result)
+
+    reads = any(isinstance(x, ast.Subscript) for x in nodes)
+    if reads or any(math not in known for known in owners.values()):
+        return of_operands
+    tests = [f"{x} is math" if x in owners else f"type({x}) in numbers" for x in names]
+    source = f"lambda {given}: {text} if {' and '.join(tests)} else of_operands({given})"
+    scope = {"numbers": _NUMBERS_OF_DATA, "math": math, "of_operands": of_operands}
+    of_numbers: Callable[..., Any] = eval(compile(source, __file__, "eval"), scope)
+    return of_numbers
+
+
+def _uses(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str, int | None, list[str | None]]]:
+    """Yield what has attributes in an expression, which, and the arguments that they are given."""
+    calls = {x.func: x for x in nodes if isinstance(x, ast.Call)}
+    inner = {x.value for x in nodes if isinstance(x, ast.Attribute)}
+    for x in nodes:
+        if isinstance(x, ast.Attribute) and x not in inner:
+            value: ast.expr = x.value
+            path = x.attr
+            while isinstance(value, ast.Attribute):
+                path = f"{value.attr}.{path}"
+                value = value.value
+            called = calls.get(x)
+            count = None if called is None else len(called.args)
+            names = [keyword.arg for keyword in called.keywords] if called is not None else []
+            yield ast.unparse(value), path, count, names
+
+
+def _gives_data(owner: Any, path: str, count: int | None, names: Sequence[Any]) -> bool:
+    """Return whether an attribute of a module, or of arrays, gives data that nothing shares.
+
+    That of arrays which is not called may share it: what it is an operand of does not.
+    """
+    try:
+        found = operator.attrgetter(path)(owner)
+    except AttributeError:
+        return False
+    is_array = owner is np.ndarray
+    if count is None:
+        is_view = path in facts.VIEW_ATTRIBUTES | facts.PLAIN_ATTRIBUTES
+        return is_view if is_array else type(found) in _ATOMS
+    if isinstance(found, np.ufunc):
+        return found.nin == count and not names
+    if owner is math:
+        return type(found) is BuiltinFunctionType
+    is_fresh = path in facts.FRESH_METHODS if is_array else runtime.is_in(found, facts.FRESH)
+    return is_fresh and count + is_array <= ndarrays.position_of_out(found)
+
+
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
     inherited = getattr(object, method, None)
     ufunc = ndarrays.OPERATORS[method]
 
-    def of_data(x: Any, y: Any) -> Any:
-        result = apply(x, y)
-        return follow(result) if type(result) is np.ndarray else result
-
-    def of_arrays(x: Any, y: Any) -> Any:
-        left, right = x, y
-        if type(x) is CapturedArray:
-            left = x._captured_layout if x._captured_shared is None else x._captured_value
-        if type(y) is CapturedArray:
-            right = y._captured_layout if y._captured_shared is None else y._captured_value
-        if type(left) in DATA and type(right) in DATA:
-            result = apply(left, right)
-            return follow(result) if type(result) is np.ndarray else result
-        return of_captured(x, y)
-
-    def of_numbers(x: Any, y: Any) -> Any:
-        return ndarrays.of_numbers(ufunc, x, y, apply)
-
-    def of_captured(x: Any, y: Any) -> Any:
-        left = _value(x) if type(x) in _CAPTURED else x
-        right = _value(y) if type(y) in _CAPTURED else y
-        return ndarrays.of_values(ufunc, (x, y), (left, right), apply)
-
-    def of_texts(x: str, y: str) -> Any:
-        runs.check_no_text(x, y)
-        return apply(x, y)
-
-    def of_plain(x: Any, y: Any) -> Any:
-        if {type(x), type(y)} == {np.ndarray, list}:
-            x, y = ndarrays.to_array(x), ndarrays.to_array(y)
-        return apply(x, y)
-
-    def route_of(first: type, second: type) -> Callable[[Any, Any], Any] | None:
-        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
-            return of_numbers
-        kinds = {first, second}
-        if kinds == {str} and ufunc in ndarrays.COMPARED:
-            return of_texts
-        if kinds <= DATA:
-            return of_data
-        if kinds <= _OPERANDS:
-            return of_arrays if kinds <= {*DATA, CapturedArray} else of_captured
-        return of_plain if kinds <= _PLAIN else None
-
-    def of_objects(x: Any, y: Any) -> Any:
+    def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
+        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
+            return apply(x, y)
+        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
+            return ndarrays.of_numbers(ufunc, x, y, apply)
+        if first in _OPERANDS and second in _OPERANDS:
+            values = _value(x), _value(y)
+            if type(values[0]) in DATA and type(values[1]) in DATA:
+                return follow(apply(*values))
+            return ndarrays.of_values(ufunc, (x, y), values, apply)
+        if first not in _PLAIN or second not in _PLAIN:
+            return of_objects(x, y, first, second)
+        if {first, second} == {np.ndarray, list}:
+            x, y = ndarrays.to_array(x), ndarrays.to_array(y)
+        elif first is second is str and ufunc in ndarrays.COMPARED:
+            runs.check_no_text(x, y)
+        return apply(x, y)
+
+    def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         if is_captured_function(getattr(type(own), _CALL, None)):
@@ -1088,42 +1088,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             result = call(other, y, x)
         return apply(x, y) if result is NotImplemented else result
 
-    return _routed(apply, _Routes(route_of, of_objects))
-
-
-def _routed(apply: Callable[[Any, Any], Any], routes: _Routes) -> Callable[[Any, Any], Any]:
-    def dispatch(x: Any, y: Any) -> Any:
-        first, second = type(x), type(y)
-        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
-            return apply(x, y)
-        return routes[first, second](x, y)
-
     return dispatch
-
-
-class _Routes(dict[tuple[type, type], Callable[[Any, Any], Any]]):
-    """A table of what an operator does, by the classes of its operands.
-
-    Args:
-        route_of: what it does for classes of Python's and NumPy's; None for others.
-        of_objects: what it does for others, which may change their methods.
-    """
-
-    def __init__(
-        self,
-        route_of: Callable[[type, type], Callable[[Any, Any], Any] | None],
-        of_objects: Callable[[Any, Any], Any],
-    ) -> None:
-        super().__init__()
-        self._route_of = route_of
-        self._of_objects = of_objects
-
-    def __missing__(self, kinds: tuple[type, type]) -> Callable[[Any, Any], Any]:
-        route = self._route_of(*kinds)
-        if route is None:
-            return self._of_objects
-        self[kinds] = route
-        return route
 
 
 def _value(x: Any) -> Any:
@@ -1144,46 +1109,32 @@ def _takes(kind: type, other: Any) -> bool:
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
     method = f"__i{name}__"
 
-    def of_array(x: Any, y: Any) -> Any:
-        left, right = _value(x), _value(y)
-        if type(left) is np.ndarray and type(right) in DATA:
-            apply(left, right)
-            return x
-        return apply(x, y) if type(y) in _PLAIN else of_objects(x, y)
-
-    def route_of(first: type, second: type) -> Callable[[Any, Any], Any] | None:
+    def dispatch(x: Any, y: Any) -> Any:
+        first, second = type(x), type(y)
+        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
+            return apply(x, y)
         if first is CapturedArray:
-            return of_array
-        kinds = {first, second}
-        if kinds <= _PLAIN:
-            return apply if hasattr(first, method) else binary
-        return None
-
-    def of_objects(x: Any, y: Any) -> Any:
-        own = getattr(type(x), method, None)
-        if is_captured_function(own):
+            left, right = _value(x), _value(y)
+            if type(left) is np.ndarray and type(right) in DATA:
+                apply(left, right)
+                return x
+        own = getattr(first, method, None)
+        if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):
             result = call(own, x, y)
             if result is not NotImplemented:
                 return result
         return binary(x, y) if own is None else apply(x, y)
 
-    return _routed(apply, _Routes(route_of, of_objects))
+    return dispatch
 
 
 def _unary(apply: Callable[[Any], Any], name: str) -> Any:
     method = f"__{name}__"
 
     def dispatch(x: Any) -> Any:
-        kind = type(x)
-        if kind in _ATOMS:
-            return apply(x)
-        if kind is CapturedArray or kind is np.ndarray:
-            value = _value(x)
-            return follow(apply(value)) if type(value) is np.ndarray else apply(x)
-        if kind in _PLAIN:
-            return apply(x)
-        own = getattr(kind, method, None)
-        return call(own, x) if is_captured_function(own) else apply(x)
+        own = getattr(type(x), method, None)
+        result = call(own, x) if is_captured_function(own) else apply(x)
+        return follow(result) if type(x) is np.ndarray else result
 
     return dispatch
 
@@ -1270,6 +1221,7 @@ rewriting.DISPATCHERS.update(
     set_item=set_item,
     item_of=item_of,
     place=Place,
+    expression=expression,
     note=stores.note,
     attribute_of=attribute_of,
     change=change,

@@ -75,7 +75,7 @@ def pull(
 
     def program(*values: Any) -> Any:
         rest = iter(values)
-        given = [_filled(x, rest) if i in chosen else _copied(x) for i, x in enumerate(args)]
+        given = [_copied(x, rest if i in chosen else None) for i, x in enumerate(args)]
         options = {name: _copied(x) for name, x in kwargs.items()}
         result = calls.call(fun, *given, **options)
         arrays = [x for x in tree.leaves(given, is_leaf=ndarrays.is_array) if ndarrays.is_array(x)]
@@ -129,23 +129,6 @@ def _leaves(x: Any) -> Iterator[Any]:
             yield from _leaves(getattr(x, name))
 
 
-def _filled(x: Any, values: Iterator[Any]) -> Any:
-    """Return a copy of an argument with values under capture in place of its leaves."""
-    if is_differentiable(x):
-        value = next(values)
-        if type(x) is np.ndarray and not x.flags.writeable and ndarrays.is_array(value):
-            return ndarrays.read_only(value)
-        return ndarrays.number(value) if type(x) in (float, complex) else value
-    if isinstance(x, (tuple, list)):
-        return like_sequence([_filled(item, values) for item in x], x)
-    if isinstance(x, dict):
-        return _dict_like({name: _filled(item, values) for name, item in x.items()}, x)
-    if is_record(x):
-        fields = field_names(type(x))
-        return with_fields(x, {name: _filled(getattr(x, name), values) for name in fields})
-    return _copied(x)
-
-
 def _cotangent(x: Any, parts: Iterator[Any]) -> Any:
     """Return the cotangent of an argument, of those of its leaves."""
     if is_differentiable(x):
@@ -159,14 +142,27 @@ def _cotangent(x: Any, parts: Iterator[Any]) -> Any:
     return None
 
 
-def _copied(x: Any) -> Any:
-    """Return an argument that the program may change: arrays and containers are copies."""
+def _copied(x: Any, values: Iterator[Any] | None = None) -> Any:
+    """Return an argument that the program may change: arrays and containers are copies.
+
+    Args:
+        x: the argument.
+        values: values under capture to put in place of its leaves, if it has a derivative.
+    """
+    if values is not None and is_differentiable(x):
+        value = next(values)
+        if type(x) is np.ndarray and not x.flags.writeable and ndarrays.is_array(value):
+            return ndarrays.read_only(value)
+        return ndarrays.number(value) if type(x) in (float, complex) else value
     if type(x) is np.ndarray:
         return ndarrays.follow(x.copy("K"))
     if isinstance(x, (tuple, list)):
-        return like_sequence([_copied(item) for item in x], x)
+        return like_sequence([_copied(item, values) for item in x], x)
     if isinstance(x, dict):
-        return _dict_like({name: _copied(item) for name, item in x.items()}, x)
+        return _dict_like({name: _copied(item, values) for name, item in x.items()}, x)
+    if values is not None and is_record(x):
+        fields = field_names(type(x))
+        return with_fields(x, {name: _copied(getattr(x, name), values) for name in fields})
     return ndarrays.wrap(x)
 
 

@@ -165,21 +165,6 @@ def _diff(a: Any, n: int = 1, *args: Any, **options: Any) -> Any:
     return a if n == 0 else applied(np.diff, (a, n, *args), options)
 
 
-@handles(np.diag)
-def _diag(v: Any, k: int = 0) -> Any:
-    array = as_array(v, subok=True)
-    return applied(np.diag, (array, k), {}) if array.ndim != 2 else np.diagonal(array, k)
-
-
-@handles(np.nan_to_num)
-def _nan_to_num(x: Any, copy: bool = True, *args: Any, **options: Any) -> Any:
-    result = applied(np.nan_to_num, (x, True, *args), options)
-    if copy or not is_array(x):
-        return result
-    write(x, ..., result)
-    return x if x.ndim else x[()]
-
-
 @handles(np.einsum)
 def _einsum(*operands: Any, **options: Any) -> Any:
     if len(operands) == 2 and is_array(operands[1]) and not options:
@@ -287,6 +272,7 @@ _BY_SOURCE: Final = (
     *(np.array_equiv, np.allclose, np.flatnonzero, np.argwhere, np.extract, np.insert, np.roots),
     *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.digitize, np.linalg.tensorinv),
     *(np.linalg.tensorsolve, np.linalg.matrix_power, np.geomspace, np.logspace),
+    *(np.diag, np.nan_to_num),
     *(np.kron, np.histogramdd, np.i0, np.linalg.multi_dot),
     *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
     *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
@@ -314,8 +300,7 @@ def _unique(ar: Any, *args: Any, **options: Any) -> Any:
 
 @handles(np.bincount)
 def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
-    numbers = runs.decide(to_array(x)._captured_value) if is_traced(x) else x
-    return applied(np.bincount, (numbers, weights, minlength), {})
+    return applied(np.bincount, (ndarrays.decided(x), weights, minlength), {})
 
 
 # Writing
@@ -453,8 +438,7 @@ class _Reading(ndarrays.Flat):
 
 @handles(np.nonzero)
 def _nonzero(a: Any) -> Any:
-    value = to_array(a) if ndarrays.holds_captured(a) else a
-    return np.nonzero(runs.decide(value._captured_value) if is_captured(value) else value)
+    return np.nonzero(ndarrays.decided(a))
 
 
 @handles(np.where)
@@ -481,12 +465,10 @@ def _of_regular_matrix(function: Any, before: Any, *args: Any, **kwargs: Any) ->
         return result
     value = result._captured_value
     if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
-        function(*map(_as_data, args), **{name: _as_data(x) for name, x in kwargs.items()})
+        function(
+            *map(ndarrays.decided, args), **{n: ndarrays.decided(x) for n, x in kwargs.items()}
+        )
     return result
-
-
-def _as_data(x: Any) -> Any:
-    return runs.decide(to_array(x)._captured_value, "an error") if is_traced(x) else plain(x)
 
 
 @around(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)

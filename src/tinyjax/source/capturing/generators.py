@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax.dtypes import HostArray
-from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing import ndarrays
 from tinyjax.source.capturing.ndarrays import HANDLERS, is_array, is_traced, plain, write
 
 _Generator = np.random.Generator | np.random.RandomState
@@ -45,8 +45,7 @@ def _permutation(method: Any, owner: _Generator, x: Any, axis: int = 0) -> Any:
         return ndarrays.follow(method(owner, plain(x), **options))
     array = ndarrays.to_array(x)
     if not array.ndim:
-        size = int(runs.decide(array._captured_value, "a permutation"))
-        return method(owner, size)
+        return method(owner, int(array))
     numbers = method(owner, _positions_along(array.shape, axis), **options)
     return np.take(array, _along(numbers, axis), axis)
 
@@ -70,16 +69,14 @@ def _choice(
     axis: int = 0,
     **options: Any,
 ) -> Any:
-    if is_traced(p):
-        p = runs.decide(ndarrays.to_array(p)._captured_value, "the probabilities of a choice")
+    p = ndarrays.decided(p, "the probabilities of a choice")
     if not is_traced(a):
         options = {**options, **({"axis": axis} if axis else {})}
-        return ndarrays.follow(method(owner, plain(a), size, replace, plain(p), **options))
+        return ndarrays.follow(method(owner, plain(a), size, replace, p, **options))
     array = ndarrays.to_array(a)
     if not array.ndim:
-        count = int(runs.decide(array._captured_value, "a choice"))
-        return method(owner, count, size, replace, plain(p), **options)
-    numbers = method(owner, array.shape[axis], size, replace, plain(p), **options)
+        return method(owner, int(array), size, replace, p, **options)
+    numbers = method(owner, array.shape[axis], size, replace, p, **options)
     return np.take(array, numbers, axis)
 
 

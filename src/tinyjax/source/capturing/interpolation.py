@@ -13,6 +13,7 @@ from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.scipy import interpolate
 from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.ndarrays import value_of
 
 #: What computes functions in C and Fortran, by their modules and names, if an argument is traced.
 COUNTERPARTS: Final[dict[str, Callable[..., Any]]] = {}
@@ -26,29 +27,25 @@ def _computes(*names: str) -> Callable[[Any], Any]:
     return register
 
 
-def _value(x: Any) -> Any:
-    return x if isinstance(x, Array) else jnp.asarray(ndarrays.unwrap(ndarrays.to_array(x)))
-
-
 @_computes("_ppoly.evaluate", "_ppoly.integrate")
 def _pieces(g: Any, c: Any, x: Any, *args: Any, out: Any = None) -> None:
     """Write the values of piecewise polynomials, or their integrals, into the last argument."""
     *places, order, extrapolate, out = (*args, out) if out is not None else args
-    ends = _value(x)
+    ends = value_of(x)
     if not runs.decide(jnp.all(ends[1:] > ends[:-1])):
         raise runs.refusal("a piecewise polynomial of descending ends")
-    polynomial = interpolate.PPoly(_value(c), ends, bool(extrapolate))
+    polynomial = interpolate.PPoly(value_of(c), ends, bool(extrapolate))
     if g.__name__ == "integrate":
-        value = polynomial.integrate(_value(places[0]), _value(order))
+        value = polynomial.integrate(value_of(places[0]), value_of(order))
     else:
-        value = polynomial(_value(places[0]), int(order))
+        value = polynomial(value_of(places[0]), int(order))
     ndarrays.write(out, ..., ndarrays.wrap(value))
 
 
 @_computes("_dierckx.evaluate_spline")
 def _spline(g: Any, t: Any, c: Any, k: Any, x: Any, nu: Any, extrapolate: Any) -> Any:
-    spline = interpolate.BSpline(_value(t), _value(c), int(k), bool(extrapolate))
-    return ndarrays.wrap(spline(_value(x), int(nu)))
+    spline = interpolate.BSpline(value_of(t), value_of(c), int(k), bool(extrapolate))
+    return ndarrays.wrap(spline(value_of(x), int(nu)))
 
 
 @_computes("_fitpack_impl.splev")
@@ -57,12 +54,12 @@ def _fitted(g: Any, x: Any, tck: Any, der: Any = 0, ext: Any = 0) -> Any:
     t, c, k = tck
     if type(c) in (list, tuple) or np.ndim(c) != 1:
         return NotImplemented
-    knots, places, degree = _value(t), _value(x), int(k)
+    knots, places, degree = value_of(t), value_of(x), int(k)
     first, last = knots[degree], knots[knots.size - degree - 1]
     outside = (places < first) | (places > last)
     if ext == 2 and runs.decide(jnp.any(outside)):
         raise ValueError("Error code returned by splev: 1")
-    spline = interpolate.BSpline(knots, _value(c)[: knots.size - degree - 1], degree)
+    spline = interpolate.BSpline(knots, value_of(c)[: knots.size - degree - 1], degree)
     value = spline(jnp.clip(places, first, last) if ext == 3 else places, int(der))
     return ndarrays.wrap(jnp.where(outside, 0.0, value) if ext == 1 else value)
 
@@ -73,16 +70,16 @@ def _integral(g: Any, a: Any, b: Any, tck: Any, full_output: Any = 0) -> Any:
     t, c, k = tck
     if full_output or type(c) in (list, tuple) or np.ndim(c) != 1:
         return NotImplemented
-    knots, degree = _value(t), int(k)
+    knots, degree = value_of(t), int(k)
     widths = (knots[degree + 1 :] - knots[: -degree - 1]) / (degree + 1)
-    sums = jnp.cumsum(_value(c)[: widths.size] * widths)
+    sums = jnp.cumsum(value_of(c)[: widths.size] * widths)
     spline = interpolate.BSpline(
         jnp.concatenate([knots[:1], knots, knots[-1:]]),
         jnp.concatenate([jnp.zeros(1, sums.dtype), sums]),
         degree + 1,
     )
     first, last = knots[degree], knots[knots.size - degree - 1]
-    lower, upper = (spline(jnp.clip(_value(end), first, last)) for end in (a, b))
+    lower, upper = (spline(jnp.clip(value_of(end), first, last)) for end in (a, b))
     return ndarrays.wrap(upper - lower)
 
 
@@ -103,7 +100,7 @@ def _interpolated(g: Any, x: Any, y: Any, *args: Any, **options: Any) -> Any:
 
 def _through(x: Any, y: Any, k: Any) -> tuple[Array, Array]:
     """Return the knots and the coefficients of the spline through points."""
-    spline = interpolate.make_interp_spline(_value(x), _value(y), int(k))
+    spline = interpolate.make_interp_spline(value_of(x), value_of(y), int(k))
     return spline.t, spline.c
 
 
@@ -141,7 +138,7 @@ def _surface(g: Any, x: Any, y: Any, z: Any, *options: Any) -> Any:
     known = (x[0], x[-1], y[0], y[-1])
     if s != 0 or any(a is not None and a != b for a, b in zip(ends, known, strict=True)):
         return NotImplemented
-    tx, rows = _through(x, _value(z).reshape(len(x), len(y)), kx)
+    tx, rows = _through(x, value_of(z).reshape(len(x), len(y)), kx)
     ty, columns = _through(y, rows.T, ky)
     wrapped = [ndarrays.wrap(part) for part in (tx, ty, columns.T.ravel())]
     return tx.size, wrapped[0], ty.size, wrapped[1], wrapped[2], 0.0, -1
@@ -153,13 +150,13 @@ def _on_surface(g: Any, tx: Any, ty: Any, c: Any, kx: Any, ky: Any, *args: Any) 
     *orders, x, y = args
     dx, dy = map(int, orders or (0, 0))
     degrees = int(kx), int(ky)
-    knots = _value(tx), _value(ty)
+    knots = value_of(tx), value_of(ty)
     sizes = [t.size - k - 1 for t, k in zip(knots, degrees, strict=True)]
     points: list[Array] = [
-        jnp.clip(_value(places).reshape(-1), t[k], t[t.size - k - 1])
+        jnp.clip(value_of(places).reshape(-1), t[k], t[t.size - k - 1])
         for places, t, k in zip((x, y), knots, degrees, strict=True)
     ]
-    coefficients = _value(c)[: sizes[0] * sizes[1]].reshape(sizes)
+    coefficients = value_of(c)[: sizes[0] * sizes[1]].reshape(sizes)
     rows = interpolate.BSpline(knots[0], coefficients, degrees[0])(points[0], dx)
 
     def along(row: Array, places: Array) -> Array:
@@ -186,12 +183,12 @@ def _in_grid(g: Any, grid: Any, xi: Any, method: Any = None, *, nu: Any = None) 
     if nu is not None or (method or grid.method) != "linear":
         return NotImplemented
     axes = [np.asarray(ndarrays.plain(points)) for points in grid.grid]
-    places = _value(_coordinates(None, xi, len(axes)))
+    places = value_of(_coordinates(None, xi, len(axes)))
     firsts = np.array([points[0] for points in axes])
     lasts = np.array([points[-1] for points in axes])
     if grid.bounds_error and not runs.decide(jnp.all((places >= firsts) & (places <= lasts))):
         raise ValueError("One of the requested xi is out of bounds")
     ours = interpolate.RegularGridInterpolator(
-        axes, _value(grid.values), fill_value=grid.fill_value
+        axes, value_of(grid.values), fill_value=grid.fill_value
     )
     return ndarrays.wrap(ours(places))

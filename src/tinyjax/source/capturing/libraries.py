@@ -34,7 +34,7 @@ def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) 
     """
     if args or any(x is not None for n, x in kwargs.items() if n in ("e", "s")):
         return NotImplemented
-    matrices = [jnp.asarray(ndarrays.unwrap(ndarrays.to_array(x))) for x in (a, b, q, r)]
+    matrices = [ndarrays.value_of(x) for x in (a, b, q, r)]
     shape = tinyjax.ShapeDtypeStruct(matrices[0].shape, matrices[0].dtype)
     x = tinyjax.pure_callback(
         lambda *data: g(*map(np.asarray, data)),
@@ -63,6 +63,9 @@ _NEWTON_STEPS: Final = {
     "solve_continuous_are": _continuous_step,
     "solve_discrete_are": _discrete_step,
 }
+
+
+_decided: Final = functools.partial(ndarrays.decided, purpose="the neighbors of points")
 
 
 def _squareform(g: Any, x: Any, force: str = "no", checks: bool = True) -> Any:
@@ -102,17 +105,9 @@ class NeighborTree:
             raise runs.refusal(f"{type(self._tree).__name__}.{name}")
         if not callable(method):
             return method
-        return lambda *args, **options: method(*map(_decided, args), **_all_decided(options))
-
-
-def _decided(x: Any) -> Any:
-    if not ndarrays.is_traced(x):
-        return ndarrays.plain(x)
-    return runs.decide(ndarrays.to_array(x)._captured_value, "the neighbors of points")
-
-
-def _all_decided(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: _decided(x) for name, x in options.items()}
+        return lambda *args, **options: method(
+            *map(_decided, args), **{n: _decided(x) for n, x in options.items()}
+        )
 
 
 #: Functions of SciPy's with a counterpart made here.

@@ -17,23 +17,11 @@ from tinyjax.source.capturing.calls import around, call, iterate
 from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.rewriting import is_captured_function
 
-_METHODS: Final[dict[Any, str]] = {
-    abs: "__abs__",
-    bool: "__bool__",
-    complex: "__complex__",
-    divmod: "__divmod__",
-    float: "__float__",
-    hash: "__hash__",
-    int: "__int__",
-    iter: "__iter__",
-    len: "__len__",
-    math.ceil: "__ceil__",
-    math.floor: "__floor__",
-    math.trunc: "__trunc__",
-    next: "__next__",
-    reversed: "__reversed__",
-    round: "__round__",
-}
+#: Functions that call the method of their name.
+_CALLERS: Final = (
+    *(abs, bool, complex, divmod, float, hash, int, iter, len, next, reversed, round),
+    *(math.ceil, math.floor, math.trunc),
+)
 #: Functions that iterate over all their arguments, or the only one.
 _CONSUMERS: Final = (
     *(all, any, enumerate, itertools.chain, itertools.islice, list),
@@ -41,9 +29,9 @@ _CONSUMERS: Final = (
 )
 
 
-@around(*_METHODS)
+@around(*_CALLERS)
 def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
-    method = getattr(type(args[0]), _METHODS[function], None) if args else None
+    method = getattr(type(args[0]), f"__{function.__name__}__", None) if args else None
     return (
         call(method, *args, **kwargs) if is_captured_function(method) else before(*args, **kwargs)
     )

@@ -26,7 +26,7 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
 from tinyjax.source.capturing import memories, runs
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import runtime, syntax
 
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -89,21 +89,14 @@ class Captured:
         dtype: DType = np.dtype(self._captured_value.dtype)
         return dtype
 
-    @property
-    def ndim(self) -> int:
-        return len(self._captured_shape)
+    ndim = property(lambda self: len(self._captured_shape))
 
     @property
     def size(self) -> int:
         return math.prod(self._captured_shape)
 
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.size * self.itemsize)
 
     @property
     def T(self) -> Any:
@@ -537,9 +530,10 @@ class CapturedArray(Captured):
         return (self[i] for i in range(self.shape[0]))
 
     def __getitem__(self, key: Any) -> Any:
-        key = key_of(key)
-        if is_traced_key(key):
-            return at_traced(self, key)
+        if type(key) not in _OF_INDICES:
+            key = key_of(key)
+            if is_traced_key(key):
+                return at_traced(self, key)
         view = self._captured_view
         part = view[key]
         if memories.is_view_of(part, view) and part.ndim + part.size:
@@ -846,6 +840,16 @@ def plain(x: Any) -> Any:
     return x
 
 
+def value_of(x: Any) -> Array:
+    """Return an argument as an array of tinyjax's."""
+    return x if isinstance(x, Array) else jnp.asarray(unwrap(to_array(x)))
+
+
+def decided(x: Any, purpose: str = "a decision") -> Any:
+    """Return the data of an argument, which is a decision where it is traced."""
+    return runs.decide(value_of(x), purpose) if is_traced(x) else plain(x)
+
+
 def wrap(x: Any) -> Any:
     """Return a result of tinyjax's functions as the program sees it."""
     if isinstance(x, Tracer):
@@ -922,9 +926,14 @@ def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
         return None
 
 
-def _holds_single(x: Any) -> bool:
+def _holds(x: Any, test: Callable[[Any], bool]) -> bool:
+    """Return whether a condition holds for a value, or for one in a container."""
     if type(x) in _CONTAINERS:
-        return any(map(_holds_single, x.values() if type(x) is dict else x))
+        return any(_holds(item, test) for item in (x.values() if type(x) is dict else x))
+    return test(x)
+
+
+def _is_single(x: Any) -> bool:
     return isinstance(x, (Captured, np.ndarray)) and x.dtype in SINGLE
 
 
@@ -945,12 +954,6 @@ def _widened(x: Any, dtype: Any = None) -> Any:
     if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in SINGLE:
         return x
     return x.astype(dtype or (np.complex128 if x.dtype.kind == "c" else np.float64))
-
-
-def _holds_permuted(x: Any) -> bool:
-    if type(x) in _CONTAINERS:
-        return any(map(_holds_permuted, x.values() if type(x) is dict else x))
-    return _is_permuted(x)
 
 
 def _model(x: Any) -> Any:
@@ -1228,6 +1231,11 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
     Raises:
         CaptureError: a traced value would be written into an array from outside.
     """
+    if type(value) in DATA and type(target) is CapturedArray and not target._captured_is_traced:
+        parts = key if type(key) is tuple else (key,)
+        if how == "set" and _OF_INDICES.issuperset(map(type, parts)):
+            target._captured_view[key] = value
+            return
     if not isinstance_of(target, CapturedArray):
         _write_outside(target, key, value, how)
         return
@@ -1676,8 +1684,8 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
         result = wrap(with_values(func, args, kwargs))
-        is_single = _holds_single(result)
-        if is_single or func in _REORDERED or _holds_permuted(args) or _holds_permuted(kwargs):
+        is_single = _holds(result, _is_single)
+        if is_single or func in _REORDERED or _holds((args, kwargs), _is_permuted):
             model = _example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
                 wide = {name: _widened(x) for name, x in kwargs.items()}
@@ -1693,7 +1701,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
     """Apply a function that refuses its arguments to arrays for lists, and to known sizes."""
     arrays = [_as_argument(func, x) for x in args]
-    has_sizes = _holds_sizes([*args, *kwargs.values()])
+    has_sizes = _holds((args, kwargs), _is_size)
     if any(x is not y for x, y in zip(args, arrays, strict=True)):
         try:
             return apply_to_traced(func, arrays, kwargs)
@@ -1754,10 +1762,8 @@ def _as_argument(func: Any, x: Any) -> Any:
     return x if all(map(operator.is_, x, items)) else items
 
 
-def _holds_sizes(x: Any) -> bool:
-    """Return whether a value is a traced integer, such as a size, or a sequence of them."""
-    if type(x) in (list, tuple):
-        return any(map(_holds_sizes, x))
+def _is_size(x: Any) -> bool:
+    """Return whether a value is a traced integer, such as a size."""
     return is_captured(x) and not x.ndim and x.dtype.kind in "iu" and is_traced(x)
 
 
@@ -1774,7 +1780,7 @@ def known_sizes(x: Any) -> Any:
     """Return traced integers, which are decisions, as integers, also those in sequences."""
     if type(x) in (list, tuple):
         return type(x)(map(known_sizes, x))
-    return operator.index(x) if _holds_sizes(x) else x
+    return operator.index(x) if _is_size(x) else x
 
 
 def _valued(x: Any) -> Any:
@@ -1906,30 +1912,24 @@ def _binary(ufunc: np.ufunc, name: str) -> None:
         setattr(CapturedArray, f"__i{name}__", in_place)
 
 
-_COMPARISONS: Final = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
+class _Asked(np.ndarray):
+    """An array that says which function of NumPy's an operator is."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, *unused: Any, **options: Any) -> Any:
+        return ufunc
+
+
+def _ufuncs(functions: Iterable[Callable[..., Any]], operands: int = 2) -> dict[str, np.ufunc]:
+    """Return the universal functions of operators, by the names of their methods."""
+    asked: Any = [np.ones(1).view(_Asked)] * operands
+    return {function.__name__.strip("_"): function(*asked) for function in functions}
+
+
+_COMPARISONS: Final = _ufuncs(
+    x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
+)
 COMPARED: Final = {*_COMPARISONS.values()}
-_ARITHMETIC: Final = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "matmul": np.matmul,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}
+_ARITHMETIC: Final = _ufuncs(syntax.BINARY.values())
 #: The functions of NumPy's operators, by the names of their methods.
 OPERATORS: Final = {
     **{f"__{name}__": ufunc for name, ufunc in {**_ARITHMETIC, **_COMPARISONS}.items()},
@@ -1937,12 +1937,7 @@ OPERATORS: Final = {
 }
 for _name, _ufunc in {**_ARITHMETIC, **_COMPARISONS}.items():
     _binary(_ufunc, _name)
-for _name, _ufunc in {
-    "abs": np.absolute,
-    "neg": np.negative,
-    "pos": np.positive,
-    "invert": np.invert,
-}.items():
+for _name, _ufunc in _ufuncs((abs, operator.neg, operator.pos, operator.invert), 1).items():
     setattr(Captured, f"__{_name}__", lambda self, _ufunc=_ufunc: _unary(_ufunc, self))
 
 

@@ -11,6 +11,7 @@ import __future__
 
 import ast
 import functools
+import itertools
 import linecache
 import operator
 import sys
@@ -22,12 +23,15 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax.source import facts
+from tinyjax.source.ir import syntax
+
 #: The dispatchers by name; set by the module that has them.
 DISPATCHERS: Final[dict[str, Callable[..., Any]]] = {}
 #: Rewritten code by the code of the user's function; None where there is no source.
 _rewritten: Final[dict[CodeType, CodeType | None]] = {}
-#: Code that was rewritten.
-_ours: Final[set[CodeType]] = set()
+#: Code that was rewritten, by its identity: code without a dispatcher equals that of the user.
+_ours: Final[dict[int, CodeType]] = {}
 #: Packages whose Python functions are called as they are.
 AS_THEY_ARE: Final = {
     *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
@@ -43,7 +47,7 @@ _MARK: Final = "\0capture "
 
 @attrs.frozen(eq=False)
 class _Module:
-    """A parsed file: its statements that are not rewritten yet, and what it imports.
+    """A parsed file: its statements that are not rewritten yet, what it imports, and rebinds.
 
     Methods of names that a module imports are compiled otherwise than those of other names.
     """
@@ -51,6 +55,7 @@ class _Module:
     text: str
     statements: list[ast.stmt]
     imports: Sequence[ast.stmt]
+    rebound: set[str]
 
     def statement_at(self, line: int) -> ast.stmt | None:
         """Return the statement of the module that has a line."""
@@ -87,7 +92,7 @@ def is_captured_function(fun: Any) -> bool:
 
 def is_rewritten(code: CodeType) -> bool:
     """Return whether code has been rewritten."""
-    return code in _ours
+    return id(code) in _ours
 
 
 def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
@@ -115,7 +120,7 @@ def rewritten(fun: Any) -> FunctionType | None:
     if type(fun) is not FunctionType:
         return None
     code = fun.__code__
-    if code in _ours:
+    if is_rewritten(code):
         return fun
     new = rewritten_code(code, fun.__globals__)
     if new is None or new.co_freevars != code.co_freevars:
@@ -146,7 +151,9 @@ def _module_of(filename: str, scope: dict[str, Any]) -> _Module | None:
             tree = ast.parse(text, filename)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    module = _modules[filename] = _Module(text, tree.body, _imports(tree.body))
+    declared = [x.names for x in ast.walk(tree) if isinstance(x, (ast.Global, ast.Nonlocal))]
+    rebound = {*itertools.chain(*declared)}
+    module = _modules[filename] = _Module(text, tree.body, _imports(tree.body), rebound)
     return module
 
 
@@ -185,14 +192,28 @@ def _rewrite(module: _Module, statement: ast.stmt, model: CodeType) -> None:
             warnings.simplefilter("ignore")
             old = compiled(statement)
             module.statements.remove(statement)  # which is changed
-            new = _with_dispatchers(compiled(Rewriter().visit(statement)))
+            bound = _bound([*module.imports, statement]) - module.rebound
+            new = _with_dispatchers(compiled(Rewriter(bound).visit(statement)))
     except (SyntaxError, ValueError, RecursionError):
         return
     _pair(old, new)
 
 
+def _bound(nodes: Sequence[ast.AST]) -> set[str]:
+    """Return the names that nodes bind."""
+    bound: set[str] = set()
+    for node in itertools.chain(*map(ast.walk, nodes)):
+        if isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+    return bound
+
+
 def _pair(old: CodeType, new: CodeType) -> None:
-    _ours.add(new)
+    _ours[id(new)] = new
     _rewritten[old] = new
     olds, news = _inner(old), _inner(new)
     if [code.co_name for code in olds] == [code.co_name for code in news]:
@@ -214,45 +235,33 @@ def _constant(const: Any) -> Any:
     if isinstance(const, CodeType):
         return _with_dispatchers(const)
     if isinstance(const, str) and const.startswith(_MARK):
-        return DISPATCHERS[const.removeprefix(_MARK)]
+        name, _, text = const.removeprefix(_MARK).partition(" ")
+        return DISPATCHERS[name](text) if text else DISPATCHERS[name]
     return const
 
 
 #: Names of Python's operators, as those of their methods are.
-OPERATORS: Final[dict[type[ast.operator], str]] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-    ast.BitXor: "xor",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
+OPERATORS: Final[dict[Any, str]] = {
+    node: function.__name__.strip("_") for node, function in syntax.BINARY.items()
 }
-COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
+COMPARISONS: Final[dict[Any, str]] = {
+    node: function.__name__
+    for node, function in syntax.COMPARISONS.items()
+    if hasattr(object, f"__{function.__name__}__")
 }
-UNARY: Final[dict[type[ast.unaryop], str]] = {
-    ast.USub: "neg",
-    ast.UAdd: "pos",
-    ast.Invert: "invert",
+UNARY: Final[dict[Any, str]] = {
+    node: function.__name__ for node, function in syntax.UNARY.items() if node is not ast.Not
 }
+#: Methods and attributes of arrays that expressions have.
+_OF_ARRAYS: Final = facts.FRESH_METHODS | facts.VIEW_ATTRIBUTES | facts.PLAIN_ATTRIBUTES
+#: An expression of more operands is several of them.
+_MOST_OPERANDS: Final = 16
 #: Functions that look at the frame of their caller.
 _OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"}
 
 
-class Rewriter(ast.NodeTransformer):
-    """Replaces calls and operations by calls of dispatchers."""
+class _Dispatching(ast.NodeTransformer):
+    """Replaces operators, attributes and calls by calls of their dispatchers."""
 
     def _dispatch(
         self,
@@ -260,33 +269,25 @@ class Rewriter(ast.NodeTransformer):
         dispatcher: str,
         args: Sequence[ast.expr],
         keywords: Sequence[ast.keyword] = (),
-    ) -> ast.expr:
+    ) -> ast.Call:
         name = ast.copy_location(ast.Constant(_MARK + dispatcher), node)
         return ast.copy_location(ast.Call(name, list(args), list(keywords)), node)
 
-    def _text(self, node: ast.AST, text: str) -> ast.expr:
-        return ast.copy_location(ast.Constant(text), node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        function = node.func
-        if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
-            self.generic_visit(node)
-            if function.id in ("eval", "exec") and node.args:
-                node.args[0] = self._dispatch(node.args[0], "source_text", [node.args[0]])
-            return node
-        self.generic_visit(node)
-        return self._dispatch(node, "call", [node.func, *node.args], node.keywords)
+    def _evaluate(self, node: ast.expr, dispatched: ast.Call) -> ast.expr:
+        """Return what evaluates an expression whose parts have been visited."""
+        return dispatched
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return self._dispatch(node, OPERATORS[type(node.op)], [node.left, node.right])
+        name = OPERATORS[type(node.op)]
+        return self._evaluate(node, self._dispatch(node, name, [node.left, node.right]))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        if isinstance(node.operand, ast.Constant):
-            return node
         self.generic_visit(node)
         name = UNARY.get(type(node.op))
-        return node if name is None else self._dispatch(node, name, [node.operand])
+        if name is None or isinstance(node.operand, ast.Constant):
+            return node
+        return self._evaluate(node, self._dispatch(node, name, [node.operand]))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
@@ -294,28 +295,24 @@ class Rewriter(ast.NodeTransformer):
             compared = self._dispatch(node.left, "truth", [node.left])
             return ast.copy_location(ast.Compare(compared, node.ops, node.comparators), node)
         name = COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
-        return (
-            node if name is None else self._dispatch(node, name, [node.left, node.comparators[0]])
-        )
+        if name is None:
+            return node
+        return self._evaluate(node, self._dispatch(node, name, [node.left, *node.comparators]))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        if _is_mangled(node.attr):
-            return node
-        if not isinstance(node.ctx, ast.Load):
-            return self._in_place(node)
-        return self._dispatch(node, "attribute", [node.value, self._text(node, node.attr)])
+        name = ast.copy_location(ast.Constant(node.attr), node)
+        return self._evaluate(node, self._dispatch(node, "attribute", [node.value, name]))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        called = self._dispatch(node, "call", [node.func, *node.args], node.keywords)
+        return self._evaluate(node, called)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
-            return self._in_place(node)
-        return self._dispatch(node, "item", [node.value, self._key(node.slice)])
-
-    def _in_place(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
-        """Make a target one of an object that dispatches what it is assigned, or its deletion."""
-        node.value = self._dispatch(node.value, "place", [node.value])
-        return node
+        read = self._dispatch(node, "item", [node.value, self._key(node.slice)])
+        return self._evaluate(node, read)
 
     def _key(self, key: ast.expr) -> ast.expr:
         """Write a slice as a call: a slice is no expression of its own."""
@@ -328,6 +325,157 @@ class Rewriter(ast.NodeTransformer):
 
     def _none(self, node: ast.AST) -> ast.expr:
         return ast.copy_location(ast.Constant(None), node)
+
+
+def by_parts(text: str, operands: Sequence[str]) -> Any:
+    """Return the function of an expression that dispatches each of its operators and calls.
+
+    Args:
+        text: the expression.
+        operands: the names of its operands.
+    """
+    tree = _Dispatching().visit(ast.parse(f"lambda {', '.join(operands)}: {text}", mode="eval"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(ast.fix_missing_locations(tree), __file__, "eval")
+    return eval(_with_dispatchers(code), {"__name__": __name__})
+
+
+class _Expression(ast.Call):
+    """The call of the dispatcher of a whole expression, of an attribute or an item.
+
+    Args:
+        body: the expression, of operands.
+        operands: the names of the operands in it, and what they are.
+        dispatched: the call of the dispatcher of its outermost part.
+    """
+
+    def __init__(
+        self,
+        body: ast.expr,
+        operands: Sequence[tuple[ast.Name, ast.expr]],
+        dispatched: ast.Call,
+    ) -> None:
+        values = [value for _, value in operands]
+        are_names = all(isinstance(value, ast.Name) for value in values)
+        keys = [ast.dump(value) if are_names else i for i, value in enumerate(values)]
+        unique = dict(zip(keys, values, strict=True))
+        for key, (name, _) in zip(keys, operands, strict=True):
+            name.id = f"x{[*unique].index(key)}"
+        if not isinstance(body, (ast.Attribute, ast.Subscript)):
+            text = ast.Constant(f"{_MARK}expression {ast.unparse(body)}")
+            dispatched = ast.Call(ast.copy_location(text, dispatched), [*unique.values()], [])
+        super().__init__(dispatched.func, dispatched.args, [])
+        self.body = body
+        self.operands = operands
+
+
+class _Parts(ast.NodeTransformer):
+    """Replaces the parts of an expression, among them those of indices and of displays in calls."""
+
+    def __init__(self, whole: ast.expr, replace: Callable[[ast.expr], ast.expr]) -> None:
+        displays = {ast.Call: (ast.Tuple, ast.List), ast.Subscript: (ast.Tuple, ast.Slice)}
+        self._inner: tuple[type[ast.AST], ...] = displays.get(type(whole), ())
+        self._replace = replace
+
+    def visit(self, node: ast.AST) -> Any:
+        """Replace a part."""
+        if isinstance(node, (*self._inner, ast.keyword)):
+            return self.generic_visit(node)
+        return self._replace(node) if isinstance(node, ast.expr) else node
+
+
+class Rewriter(_Dispatching):
+    """Replaces calls and operations by calls of dispatchers.
+
+    Args:
+        bound: the names of the statement's own.
+    """
+
+    def __init__(self, bound: set[str]) -> None:
+        self._bound = bound
+        self._local: set[str] = set()
+
+    def _evaluate(self, node: ast.expr, dispatched: ast.Call) -> ast.expr:
+        """Dispatch an expression as a whole; what else is in it is evaluated before it."""
+        children: list[ast.expr] = []
+
+        def collect(child: ast.expr) -> ast.expr:
+            children.append(child)
+            return child
+
+        _Parts(node, collect).generic_visit(node)
+        if isinstance(node, ast.Attribute):
+            is_known = _is_attribute(node.value) or self._is_outer(node.value)
+            if not is_known and node.attr not in _OF_ARRAYS:
+                return dispatched
+        if isinstance(node, ast.Call) and not _is_attribute(node.func):
+            return dispatched
+        if any(keyword.arg in (None, "out") for keyword in dispatched.keywords):
+            return dispatched
+        is_of_display = isinstance(getattr(node, "value", None), ast.Tuple)
+        if is_of_display or any(isinstance(child, ast.Starred) for child in children):
+            return dispatched
+        parts: list[ast.expr] = []
+        operands: list[tuple[ast.Name, ast.expr]] = []
+        for i, child in enumerate(children):
+            if _is_constant(child):
+                parts.append(child)
+            elif (
+                isinstance(child, _Expression)
+                and len(child.operands) < _MOST_OPERANDS
+                and all(map(self._is_stable, children[i + 1 :]))
+            ):
+                parts.append(child.body)
+                operands += child.operands
+            else:
+                name = ast.Name("", ast.Load())
+                parts.append(name)
+                operands.append((name, child))
+        if not operands:
+            return node
+        remaining = iter(parts)
+        _Parts(node, lambda child: next(remaining)).generic_visit(node)
+        return ast.copy_location(_Expression(node, operands, dispatched), node)
+
+    def _is_outer(self, node: ast.expr) -> bool:
+        """Return whether an expression is a name from outside of the function, as of a module."""
+        return isinstance(node, ast.Name) and node.id in self._bound - self._local
+
+    def _is_stable(self, node: ast.expr) -> bool:
+        """Return whether a part of an expression has its value before others are evaluated."""
+        if isinstance(node, _Expression):
+            return all(self._is_stable(value) for _, value in node.operands)
+        return _is_constant(node) or (isinstance(node, ast.Name) and node.id in self._bound)
+
+    def _text(self, node: ast.AST, text: str) -> ast.expr:
+        return ast.copy_location(ast.Constant(text), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
+            self.generic_visit(node)
+            if function.id in ("eval", "exec") and node.args:
+                node.args[0] = self._dispatch(node.args[0], "source_text", [node.args[0]])
+            return node
+        return super().visit_Call(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and not _is_mangled(node.attr):
+            return super().visit_Attribute(node)
+        self.generic_visit(node)
+        return node if _is_mangled(node.attr) else self._in_place(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.ctx, ast.Load):
+            return super().visit_Subscript(node)
+        self.generic_visit(node)
+        return self._in_place(node)
+
+    def _in_place(self, node: ast.Attribute | ast.Subscript) -> ast.expr:
+        """Make a target one of an object that dispatches what it is assigned, or its deletion."""
+        node.value = self._dispatch(node.value, "place", [node.value])
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         (target, *others) = node.targets
@@ -400,7 +548,26 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     visit_match_case = visit_AnnAssign = visit_arg = _without_annotations  # noqa: N815
-    visit_FunctionDef = visit_AsyncFunctionDef = _without_annotations  # noqa: N815
+
+    def _function(self, node: Any) -> Any:
+        """Visit a function, in which names of its own are those of no module."""
+        outer, self._local = self._local, _bound([node])
+        self._without_annotations(node)
+        self._local = outer
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function  # noqa: N815
+
+
+def _is_constant(node: ast.expr) -> bool:
+    """Return whether an expression is a number, or another constant, or is made of such."""
+    if isinstance(node, ast.BinOp):
+        return _is_constant(node.left) and _is_constant(node.right)
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+
+
+def _is_attribute(node: ast.expr) -> bool:
+    return isinstance(node, _Expression) and isinstance(node.body, ast.Attribute)
 
 
 def _is_truth(node: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.experimental.sparse import bcsr
 from tinyjax.scipy.sparse import linalg
 from tinyjax.source.capturing import calls, ndarrays, runs, stores
-from tinyjax.source.capturing.ndarrays import plain, write
+from tinyjax.source.capturing.ndarrays import decided, plain, value_of, write
 
 #: What computes functions in C, by their modules and names, if an argument is traced.
 COUNTERPARTS: Final[dict[str, Callable[..., Any]]] = {}
@@ -42,7 +42,7 @@ def _computes(*names: str, module: str = _TOOLS) -> Callable[[Any], Any]:
 
 
 def _with_places(apply: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
-    given = [_data(x) if _has_places(x) else x for x in args]
+    given = [decided(x, "the places of elements") if _has_places(x) else x for x in args]
     if not ndarrays.are_traced(given, {}) and not any(map(calls.objects_of, given)):
         return ndarrays.follow(function(*map(plain, given), **options))
     return apply(function, *given, **options)
@@ -52,17 +52,8 @@ def _has_places(x: Any) -> bool:
     return ndarrays.is_captured(x) and x.dtype.kind in "iu"
 
 
-def _data(x: Any) -> Any:
-    """Return the data of an argument, which is a decision where it is traced."""
-    return runs.decide(_value(x), "the places of elements") if ndarrays.is_traced(x) else plain(x)
-
-
 def _tool(name: str) -> Any:
     return getattr(importlib.import_module(_TOOLS), name)
-
-
-def _value(x: Any) -> Any:
-    return jnp.asarray(ndarrays.unwrap(ndarrays.to_array(x)))
 
 
 def _check_nonzero(values: Array) -> None:
@@ -97,7 +88,7 @@ def _move(source: int, target: int, function: Any, *args: Any) -> Any:
         function: the function.
         args: its arguments.
     """
-    elements = _value(args[source])
+    elements = value_of(args[source])
     given = [x for i, x in enumerate(args) if i not in (source, target)]
     numbers = np.arange(1, elements.size + 1).reshape(elements.shape)
     moved = numbers if target == source else np.zeros(np.shape(args[target]), np.int64)
@@ -132,7 +123,7 @@ for _name, _source, _target in (
 @_computes("get_csr_submatrix")
 def _submatrix(function: Any, rows: Any, columns: Any, *args: Any) -> Any:
     indptr, indices, data, *bounds = args
-    elements = _value(data)
+    elements = value_of(data)
     numbers = np.arange(1, elements.size + 1)
     *places, moved = function(rows, columns, indptr, indices, numbers, *bounds)
     return *map(ndarrays.follow, places), ndarrays.wrap(_numbered(elements, moved))
@@ -149,13 +140,13 @@ def _sample(function: Any, *args: Any) -> Any:
 @_computes("dia_tocsr")
 def _from_diagonals(function: Any, *args: Any) -> Any:
     count = _move(5, 7, function, *args)
-    _check_nonzero(_value(args[7])[:count])
+    _check_nonzero(value_of(args[7])[:count])
     return count
 
 
 @_computes("csr_eliminate_zeros")
 def _eliminate_zeros(function: Any, *args: Any) -> None:
-    _check_nonzero(_value(args[4]))
+    _check_nonzero(value_of(args[4]))
 
 
 # Functions that add elements
@@ -164,7 +155,7 @@ def _eliminate_zeros(function: Any, *args: Any) -> None:
 @_computes("csr_sum_duplicates")
 def _sum_duplicates(function: Any, *args: Any) -> None:
     rows, columns, indptr, indices, data = args
-    elements, width = _value(data), int(columns)
+    elements, width = value_of(data), int(columns)
     keys = _rows(indptr) * width + indices[: int(indptr[-1])]
     places = np.cumsum(np.diff(keys, prepend=-1) != 0) - 1
     function(rows, width, indptr, indices, np.ones(elements.size))
@@ -175,7 +166,7 @@ def _sum_duplicates(function: Any, *args: Any) -> None:
 def _rows_to_dense(function: Any, *args: Any) -> None:
     _, _, indptr, indices, data, out = args
     rows = _rows(indptr)
-    write(out, (rows, indices[: len(rows)]), _value(data)[: len(rows)], "add")
+    write(out, (rows, indices[: len(rows)]), value_of(data)[: len(rows)], "add")
 
 
 @_computes("coo_todense")
@@ -183,14 +174,14 @@ def _places_to_dense(function: Any, *args: Any) -> None:
     height, width, _, rows, columns = args[:5]
     data, out, is_fortran = args[5:]
     places = columns * height + rows if is_fortran else rows * width + columns
-    write(out, places, _value(data), "add")
+    write(out, places, value_of(data), "add")
 
 
 @_computes("coo_todense_nd")
 def _coordinates_to_dense(function: Any, strides: Any, *args: Any) -> None:
     _, axes, coordinates, data, out, _ = args
     places = strides @ coordinates.reshape(int(axes), -1)
-    write(out, places, _value(data), "add")
+    write(out, places, value_of(data), "add")
 
 
 @_computes("csr_diagonal")
@@ -199,7 +190,7 @@ def _diagonal(function: Any, *args: Any) -> None:
     rows = _rows(indptr)
     columns = indices[: len(rows)]
     chosen = np.flatnonzero(columns - rows == offset)
-    elements, places = _value(data)[chosen], np.minimum(rows, columns)[chosen]
+    elements, places = value_of(data)[chosen], np.minimum(rows, columns)[chosen]
     write(out, ..., jnp.zeros(out.shape, elements.dtype).at[places].add(elements))
 
 
@@ -207,7 +198,7 @@ def _add_products(
     out: Any, rows: Any, columns: Any, elements: Any, factors: Any, count: int = 1
 ) -> None:
     """Add the product of a matrix with vectors, ``out[rows] += elements * factors[columns]``."""
-    products = elements[:, None] * _value(factors).reshape(-1, count)[columns]
+    products = elements[:, None] * value_of(factors).reshape(-1, count)[columns]
     places = np.asarray(rows)[:, None] * count + np.arange(count)
     write(out.reshape(-1), places.ravel(), products.ravel(), "add")
 
@@ -220,7 +211,7 @@ def _by_vectors(
     lines = _rows(indptr)
     others = indices[: len(lines)]
     rows, columns = (others, lines) if by_columns else (lines, others)
-    _add_products(out, rows, columns, _value(data)[: len(lines)], factors, int(count))
+    _add_products(out, rows, columns, value_of(data)[: len(lines)], factors, int(count))
 
 
 def _by_vector(by_columns: bool, function: Any, height: Any, width: Any, *args: Any) -> None:
@@ -240,7 +231,7 @@ def _places_by_vector(function: Any, size: Any, *args: Any) -> None:
 @_computes("coo_matmat_dense")
 def _places_by_vectors(function: Any, size: Any, count: Any, *args: Any) -> None:
     rows, columns, data, factors, out = args
-    _add_products(out, rows, columns, _value(data), factors, int(count))
+    _add_products(out, rows, columns, value_of(data), factors, int(count))
 
 
 @_computes("dia_matvec")
@@ -255,7 +246,7 @@ def _diagonals_by_vectors(function: Any, *args: Any) -> None:
     columns = np.broadcast_to(np.arange(length), (len(offsets), length))
     rows = columns - offsets[:, None]
     inside = (rows >= 0) & (rows < height) & (columns < width)
-    elements = _value(data)[np.nonzero(inside)]
+    elements = value_of(data)[np.nonzero(inside)]
     _add_products(out, rows[inside], columns[inside], elements, factors, int(count))
 
 
@@ -265,13 +256,13 @@ def _diagonals_by_vectors(function: Any, *args: Any) -> None:
 @_computes("csr_scale_rows")
 def _scale_rows(function: Any, *args: Any) -> None:
     _, _, indptr, _, data, scales = args
-    write(data, ..., _value(data) * _value(scales)[_rows(indptr)])
+    write(data, ..., value_of(data) * value_of(scales)[_rows(indptr)])
 
 
 @_computes("csr_scale_columns")
 def _scale_columns(function: Any, *args: Any) -> None:
     _, _, _, indices, data, scales = args
-    write(data, ..., _value(data) * _value(scales)[indices])
+    write(data, ..., value_of(data) * value_of(scales)[indices])
 
 
 def _marks(data: Any) -> HostArray:
@@ -310,7 +301,7 @@ def _put(data: Any, elements: Any) -> None:
 @_computes("csr_matmat")
 def _product(function: Any, *args: Any) -> None:
     keys, width = _structure(function, args)
-    left, right = _value(args[4]), _value(args[7])
+    left, right = value_of(args[4]), value_of(args[7])
     middle, starts, columns = args[3], args[5], args[6]
     rows = _rows(args[2])
     middle = middle[: len(rows)]
@@ -329,7 +320,7 @@ def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
     for indptr, indices, data in (args[2:5], args[5:8]):
         rows = _rows(indptr)
         chosen, places = _places(keys, rows * width + indices[: len(rows)])
-        elements = _value(data)[chosen]
+        elements = value_of(data)[chosen]
         operands.append(jnp.zeros(len(keys), elements.dtype).at[places].add(elements))
     return operands
 
@@ -366,7 +357,7 @@ _computes("csr_minimum_csr")(functools.partial(_extremum, jnp.minimum))
 @_computes("csr_ne_csr", "csr_lt_csr", "csr_gt_csr", "csr_le_csr", "csr_ge_csr")
 def _compare(function: Any, *args: Any) -> None:
     """Compare elements, which is a decision."""
-    function(*map(_data, args))
+    function(*map(decided, args))
 
 
 # Lists of rows
@@ -380,7 +371,7 @@ def _insert(function: Any, *args: Any) -> None:
         function(*map(plain, args))
         return
     _, width, rows, elements, i, j = map(plain, matrix)
-    _check_nonzero(_value(x))
+    _check_nonzero(value_of(x))
     columns, row = rows[i], elements[i]
     column = j + width if j < 0 else j
     place = bisect.bisect_left(columns, column)
@@ -416,7 +407,7 @@ class Factors:
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
         """Solve with the matrix, its transpose, or its conjugate transpose."""
-        right = _value(rhs)
+        right = value_of(rhs)
         if trans == "H":
             return ndarrays.wrap(jnp.conj(self._transposed.solve(jnp.conj(right), "N")))
         return ndarrays.wrap(self._transposed.solve(right, "N" if trans == "T" else "T"))
@@ -427,14 +418,14 @@ class Factors:
 
 def _decomposed(size: Any, data: Any, indices: Any, indptr: Any) -> linalg.SuperLU:
     n = int(size)
-    return linalg.SuperLU(bcsr.BCSR((_value(data), indices, indptr), shape=(n, n)))
+    return linalg.SuperLU(bcsr.BCSR((value_of(data), indices, indptr), shape=(n, n)))
 
 
 @_computes("gssv", module=_SUPERLU)
 def _solve(function: Any, *args: Any, **options: Any) -> Any:
     size, _, data, indices, indptr, right, is_by_columns = args
     factors = _decomposed(size, data, indices, indptr)
-    solution = factors.solve(_value(right), "T" if is_by_columns else "N")
+    solution = factors.solve(value_of(right), "T" if is_by_columns else "N")
     return ndarrays.wrap(solution), 0
 
 
@@ -453,7 +444,7 @@ def _solve_by_known(function: Any, rhs: Any, trans: Any = "N") -> Any:
     product = (factors.L @ factors.U).tocoo()
     rows, columns = np.argsort(factors.perm_r)[product.row], factors.perm_c[product.col]
     kind: Any = type(product)
-    right = _value(rhs)
+    right = value_of(rhs)
     right = right.astype(jnp.result_type(right, product.dtype))
     matrix = bcsr.BCSR.from_scipy_sparse(
         kind((product.data, (rows, columns)), shape=(n, n)).tocsr()
