@@ -2380,6 +2380,46 @@ def f(x):
     z = complex("%r+0j" % float(x[0]))
     return z.real * x[1]
 
+## exception_1
+def f(x):
+    e = ValueError(x[0])
+    return e.args[0] * x[1]
+
+## exception_2
+def f(x):
+    e = ValueError("bad", x[0] * x[1])
+    return e.args[1] * x[1]
+
+## exception_3
+def f(x):
+    e = KeyError(x[0] ** 2)
+    (m,) = e.args
+    return m * x[1]
+
+## exception_4
+def f(x):
+    errors = [ValueError(x[0])]
+    return errors[0].args[0] * x[1]
+
+## exception_5
+def f(x):
+    e = StopIteration(x[0])
+    return e.value * x[1]
+
+## exception_6
+def f(x):
+    inner = ValueError(x[0])
+    return RuntimeError(inner).args[0].args[0] * x[1]
+
+## exception_7
+def f(x):
+    return float(str(ValueError(f"{x[0]}"))) * x[1]
+
+## exception_8
+def f(x):
+    e = OSError(1, x[0])
+    return e.strerror * x[1]
+
 """
 
 PROGRAMS: Final[tuple[Misleading, ...]] = tuple(

@@ -360,7 +360,7 @@ _ASKING: Final = {
 
 
 def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
-    """Refuse a program that may read numbers again which it has written as texts.
+    """Refuse a program that may read numbers again which it has written as texts, or thrown.
 
     Raises:
         SourceError: it gives such a text to a function that is not known, or returns it.
@@ -372,6 +372,8 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         if not any(isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in call.atoms):
             return False
         function: Any = ir.value_of(call.function)
+        if _is_error(function):
+            return True
         if isinstance(call.function, ir.Variable) and call.function in methods:
             owner, name, *_ = methods[call.function]
             return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
@@ -382,9 +384,8 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
 
     def passes(call: ir.Call) -> bool:
         function = ir.value_of(call.function)
-        is_error = isinstance(function, type) and issubclass(function, BaseException)
-        is_known = is_error or call.function in texts or runtime.is_in(function, _PASSING_TEXTS)
-        return is_known and not texts.isdisjoint(call.atoms)
+        is_known = call.function in texts or runtime.is_in(function, _PASSING_TEXTS)
+        return (is_known or _is_error(function)) and not texts.isdisjoint(call.atoms)
 
     count = -1
     while count != len(texts):
@@ -403,9 +404,14 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
 
 
+def _is_error(function: Any) -> bool:
+    """Return whether a function is the class of an exception, which keeps what it is given."""
+    return isinstance(function, type) and issubclass(function, BaseException)
+
+
 def _of_text(program: ir.IR, line: int | None) -> errors.SourceError:
     return errors.SourceError(
-        "a text that a number was written as may be read again, which has no derivative in "
-        "tinyjax.source. Compute with the number.",
+        "a number that was written as a text, or given to an exception, may be read again there, "
+        "where it has no derivative in tinyjax.source. Compute with the number.",
         None if line is None else Location(program.filename, line, program.name),
     )
