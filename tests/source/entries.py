@@ -39,6 +39,7 @@ ENTRIES: Final[dict[str, Lift]] = {
     "compiled capture": lambda fun: tinyjax.jit(tinyjax.value_and_grad(source.capture(fun))),
     "staged": lambda fun: _value_of(stage(fun)),
     "staged gradient": lambda fun: tinyjax.value_and_grad(stage(fun)),
+    "eager staged gradient": lambda fun: tinyjax.value_and_grad(source.stage(fun)),
     "compiled gradient": lambda fun: tinyjax.jit(tinyjax.value_and_grad(stage(fun))),
 }
 #: Likewise, for a stack of points.

@@ -601,7 +601,12 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
 
     def made(*args: Any, **kwargs: Any) -> Any:
         text = TracedText(function, args, kwargs)
-        return text if holds_tracer((args, kwargs), True) else text.with_values(python_number)
+        if holds_tracer((args, kwargs), True):
+            return text
+        parts, _ = take_apart((args, kwargs))
+        if any(isinstance(x, tr.Tracer) and x.dtype.kind in "fc" for x in parts):
+            raise not_staged("a text of a number with a derivative may be read again.")
+        return text.with_values(python_number)
 
     return made
 
