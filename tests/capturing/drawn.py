@@ -188,7 +188,7 @@ def modes(
         ]
         coarse, fine = [(x + y) / 2 for x, y in zip(curves, back, strict=True)]
         _, tangent = tinyjax.jvp(tinyjax.grad(lifted), (point.copy(),), (along,))
-        if not agree(coarse, fine, 1e-2) or not agree(curves[0], back[0], 1e-1):
+        if not agree(coarse, fine, 1e-3) or not agree(curves[0], back[0], 1e-1):
             return ""
         return compare(float(np.vdot(tangent, along)), (4 * fine - coarse) / 3, 1e-3)
 

@@ -368,7 +368,7 @@ def test_choosing(function: Any) -> None:
     assert not any(np.array_equal(x, value) for x in args)
 
 
-def written(call: str) -> bool:
+def writes(call: str) -> bool:
     """Return whether a call changes an array that it is given."""
     scope: dict[str, Any] = {**comparing.SCOPE, "a": X.copy()}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -392,7 +392,7 @@ def test_writers() -> None:
         for function, text, _, names in CALLS
         if not isinstance(function, str) and ".at(" not in text
         if {"out", "overwrite_input"}.isdisjoint(names)
-        if written(text)
+        if writes(text)
     }
     assert writers == facts.WRITERS
 

@@ -189,7 +189,7 @@ complex(x); (lambda v: v)(x); np.maximum(x, x)
 @pytest.mark.parametrize("text", [text.strip() for text in SAME if text.strip()])
 @pytest.mark.parametrize("number", [0.75, np.float64(0.75), 0.5 + 2j])
 def test_which_numbers_are_one_object(text: str, number: Any) -> None:
-    """Whether a number is the one it was made of is said as Python says it, or not at all."""
+    """A number is one object with another where it is in Python, or that is refused."""
     f = compiled(f"def program(x):\n    return 2.0 if ({text}) is x else 3.0\n", np=np)
     try:
         expected = f(number)

@@ -206,6 +206,63 @@ def rows_that_are_used_up(a: Any, c: Any) -> Any:
     return total
 
 
+@own
+def own_arrays_of_a_helper(a: Any, c: Any) -> Any:
+    def stepped(v: Any) -> Any:
+        v += c
+        return v
+
+    b = jnp.sin(a)
+    d = b
+    for _ in range(3):
+        b = stepped(b)
+    return (b * d).sum()
+
+
+@own
+def own_arrays_in_a_traced_loop(a: Any, c: Any) -> Any:
+    b = jnp.sin(a)
+    d = b
+    while b.sum() < 20 * c:
+        b += c
+    return (b * d).sum()
+
+
+@own
+def own_arrays_of_both_sides(a: Any, c: Any) -> Any:
+    b = jnp.sin(a) if c > 0 else jnp.cos(a)
+    d = b
+    b *= c
+    return (b * d).sum()
+
+
+@own
+def own_array_that_is_made_of_an_argument(a: Any, c: Any) -> Any:
+    b = jnp.asarray(a)
+    b += c
+    return (a * b).sum()
+
+
+@own
+def own_parts(a: Any, c: Any) -> Any:
+    b = jnp.sin(a)
+    rows, d, e = b[1:], b.reshape(2, 2), {"b": b}["b"]
+    rows *= c
+    d += c
+    e -= c
+    return (b * c).sum() + rows.sum() * d.sum() * e.sum()
+
+
+@own
+def own_and_another(a: Any, c: Any) -> Any:
+    b = a * c
+    d = b
+    b += jnp.sin(a)
+    e = b
+    b *= 2
+    return (b * d).sum() + e.sum()
+
+
 ARRAY = np.array([1.0, 2.0, -0.5, 3.0])
 
 

@@ -41,6 +41,7 @@ class Aliases:
         program: the program.
         arguments: the kinds of its arguments.
         numbers: the variables that are numbers, or shapes, which share no memory.
+        own: the places of the arguments that are arrays of tinyjax's.
         is_cautious: whether functions that are called may change their arguments.
 
     Attributes:
@@ -58,6 +59,7 @@ class Aliases:
         arguments: tuple[Kind, ...],
         numbers: Container[ir.Variable] = (),
         *,
+        own: Container[int] = (),
         is_cautious: bool = False,
     ) -> None:
         self._numbers = numbers
@@ -71,7 +73,7 @@ class Aliases:
             for s in program.statements
             if s.function is getattr and len(s.call.args) == 2
         }
-        self.own: frozenset[ir.Variable] = _own(program)
+        self.own: frozenset[ir.Variable] = _own(program, own)
         self._is_cautious = is_cautious
         self._outside: ir.Variable = program.blocks[0].arguments[0]
         pairs = zip(program.blocks[0].arguments, arguments, strict=True)
@@ -247,7 +249,7 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
 _OF_ARRAYS: Final = tuple(f"tinyjax.{name}." for name in ("lax", "nn", "numpy", "random", "scipy"))
 
 
-def _own(program: ir.IR) -> frozenset[ir.Variable]:
+def _own(program: ir.IR, places: Container[int]) -> frozenset[ir.Variable]:
     """Return the variables that are certainly arrays of tinyjax's, or what these have."""
 
     def of_call(call: ir.Call, operands: list[bool]) -> bool:
@@ -256,12 +258,10 @@ def _own(program: ir.IR) -> frozenset[ir.Variable]:
             return of_function
         if function in TAKING or function is runtime.unpacked:
             return args[0]
-        if function in (runtime.updated, runtime.augmented):
-            return args[1]
-        if runtime.is_in(function, syntax.ARITHMETIC):
+        if function is runtime.updated or runtime.is_in(function, syntax.ARITHMETIC):
             return any(args)
         return f"{getattr(function, '__module__', '')}.".startswith(_OF_ARRAYS)
 
-    arguments = dict.fromkeys(program.blocks[0].arguments, False)
+    arguments = {v: i in places for i, v in enumerate(program.blocks[0].arguments)}
     own = analysis.propagate(program, arguments, lambda _: False, of_call, operator.and_)
     return frozenset([variable for variable, is_own in own.items() if is_own])

@@ -784,9 +784,9 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     return read_or_fall_back if has_fallback else read
 
 
-def _attribute_by_descriptor(found: Any, getter: Any, read: Any, owner: Any, name: str) -> Any:
-    is_hidden = not hasattr(type(found), "__set__") and name in getattr(owner, "__dict__", ())
-    return read(owner, name) if is_hidden else call(getter, found, owner, type(owner))
+def _attribute_by_descriptor(descriptor: Any, getter: Any, read: Any, owner: Any, name: str) -> Any:
+    is_hidden = not hasattr(type(descriptor), "__set__") and name in getattr(owner, "__dict__", ())
+    return read(owner, name) if is_hidden else call(getter, descriptor, owner, type(owner))
 
 
 def _attribute_of_super(owner: Any, name: str) -> Any:

@@ -1893,7 +1893,7 @@ def _without_bool(x: Any, kinds: set[type]) -> Any:
 
 def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     for items, count in ((x, y), (y, x)) if ufunc is np.multiply else ():
-        if type(items) in _REPEATED and type(count) is CapturedScalar and count.dtype.kind in "iu":
+        if type(items) in _REPEATED and isinstance_of(count, CapturedScalar):
             return items * operator.index(count)
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return of_numbers(ufunc, x, y)
@@ -1912,17 +1912,17 @@ def _binary(ufunc: np.ufunc, name: str) -> None:
         setattr(CapturedArray, f"__i{name}__", in_place)
 
 
-class _Asked(np.ndarray):
+class _Operand(np.ndarray):
     """An array that says which function of NumPy's an operator is."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, *unused: Any, **options: Any) -> Any:
         return ufunc
 
 
-def _ufuncs(functions: Iterable[Callable[..., Any]], operands: int = 2) -> dict[str, np.ufunc]:
+def _ufuncs(functions: Iterable[Callable[..., Any]], count: int = 2) -> dict[str, np.ufunc]:
     """Return the universal functions of operators, by the names of their methods."""
-    asked: Any = [np.ones(1).view(_Asked)] * operands
-    return {function.__name__.strip("_"): function(*asked) for function in functions}
+    operands: Any = [np.ones(1).view(_Operand)] * count
+    return {function.__name__.strip("_"): function(*operands) for function in functions}
 
 
 _COMPARISONS: Final = _ufuncs(

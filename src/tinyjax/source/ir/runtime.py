@@ -484,6 +484,11 @@ def fitting(result: Any, array: Any) -> Any:
     Raises:
         SourceError: the array's dtype does not hold it.
     """
+    if isinstance(result, Array) and isinstance(array, np.ndarray):
+        raise refusal(
+            "an augmented assignment of an array of tinyjax to one of NumPy gives another array. "
+            "Write x = x + y in place of x += y."
+        )
     if isinstance(result, np.ndarray) and has_own_semantics(type(result)):
         raise refusal(
             f"an augmented assignment of {type(result).__name__} to an array is not taken: "

@@ -201,12 +201,26 @@ class Carry:
                     same = same and staging_values.is_same(old, new)
             if not same:
                 raise self._restructured(after, i)
+        self._check_own(after)
         self._swap(swaps, after)
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
             raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
         pairs = zip(self.buffers, before, strict=True)
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
+
+    def _check_own(self, after: Carry) -> None:
+        """Check that arrays of tinyjax's are such after an iteration, too.
+
+        Raises:
+            NotStagedError: one is not.
+        """
+        layouts, later = self.run.session.layouts, after.parts()
+        for place, part in self.parts().items():
+            if layouts.is_own(part) and self.varies(place) and not layouts.is_own(later[place]):
+                raise staging_values.not_staged(
+                    "an array of tinyjax and another one take turns in a loop."
+                )
 
     def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
         """Exchange the contents of arrays that take each other's places.

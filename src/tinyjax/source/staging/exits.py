@@ -74,10 +74,12 @@ class Slot:
     Attributes:
         index: which of its results.
         is_point: whether it is an array without axes, and no number.
+        is_own: whether it is an array of tinyjax's.
     """
 
     index: int
     is_point: bool = False
+    is_own: bool = False
 
 
 #: In place of a value that is put together of what a staged piece computes.
@@ -193,7 +195,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.St
         if not (isinstance(part, staging.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            slots[id(part)] = Slot(len(arrays), layouts.is_point(part))
+            slots[id(part)] = Slot(len(arrays), layouts.is_point(part), layouts.is_own(part))
             arrays.append(part)
         return slots[id(part)]
 
@@ -281,14 +283,12 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         buffer.content = content
     layouts = session.this_session().layouts
     for array, part in zip(arrays, choices, strict=False):
-        if any(_is_point(layouts, x) for x in (part.first, part.second)):
+        sides = (part.first, part.second)
+        if any(x.is_point if isinstance(x, Slot) else layouts.is_point(x) for x in sides):
             layouts.points[id(array)] = array
+        if all(x.is_own if isinstance(x, Slot) else layouts.is_own(x) for x in sides):
+            layouts.own[id(array)] = array
     return Piece(first.staged, values, exit_part).outcome(arrays)
-
-
-def _is_point(layouts: session.Layouts, part: Any) -> bool:
-    """Return whether a part may be an array without axes."""
-    return part.is_point if isinstance(part, Slot) else layouts.is_point(part)
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:

@@ -532,21 +532,25 @@ def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Al
             for x in values
         ]
     )
-    key = ("aliases", session.is_cautious, kinds)
+    own = frozenset([i for i, x in enumerate(values) if session.layouts.is_own(x)])
+    key = ("aliases", session.is_cautious, kinds, own)
     if key not in program.derived:
-        program.derived[key] = _checked_aliases(program, kinds, is_cautious=session.is_cautious)
+        checked = _checked_aliases(program, kinds, own, is_cautious=session.is_cautious)
+        program.derived[key] = checked
     aliases: Aliases = program.derived[key]
     return aliases
 
 
-def _checked_aliases(program: ir.IR, kinds: tuple[Kind, ...], *, is_cautious: bool) -> Aliases:
+def _checked_aliases(
+    program: ir.IR, kinds: tuple[Kind, ...], own: frozenset[int], *, is_cautious: bool
+) -> Aliases:
     """Return which variables may share memory, if that is certain of the arrays that change.
 
     Raises:
         NotStagedError: it is not.
         InPlaceError: a function is called whose program has to be checked, too.
     """
-    aliases = Aliases(program, kinds, is_cautious=is_cautious)
+    aliases = Aliases(program, kinds, own=own, is_cautious=is_cautious)
     if is_cautious or aliases.values:
         by_variable = infer(program, kinds, aliases.written_variables)
         ranks = Ranks(program, kinds)

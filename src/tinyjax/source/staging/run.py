@@ -137,20 +137,27 @@ class Run:
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
-            if function is runtime.updated and call.args[1] in self.aliases.own:
+            layouts = self.session.layouts
+            if function is runtime.updated and any(map(layouts.is_own, args)):
                 function, args = args[0], args[1:]
             result = self.session.call(function, args, kwargs)
-            result = self.session.layouts.after(function, args, kwargs, result)
+            result = layouts.after(function, args, kwargs, result)
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
             variable = statement.variable
-            if variable not in self.aliases.written_variables:
+            if variable in self.aliases.own and isinstance(result, Array):
+                result = layouts.as_own(result, args)
+            if layouts.is_own(result) or variable not in self.aliases.written_variables:
                 return result
             if variable in self.aliases.unknown and isinstance(result, np.ndarray):
                 return result  # it may be one that outlives the program
             is_new = variable in self.aliases.made or arrays.is_new(function, args)
             return self.as_made(function, args, result) if is_new else result
-        except (RaisedError, TracedEndError, values.NotStagedError, runtime.InPlaceError):
+        except (RaisedError, TracedEndError, runtime.InPlaceError):
+            raise
+        except values.NotStagedError as error:
+            if self.located and error.reason.location in (None, user_location()):
+                error.reason.location = self.location(statement.line)
             raise
         except Exception as error:
             self.session.error = error

@@ -106,15 +106,17 @@ class Iteration:
 
 @attrs.define(eq=False)
 class Layouts:
-    """What NumPy knows of arrays, and tinyjax does not.
+    """Says of arrays what NumPy knows, and tinyjax does not.
 
     Attributes:
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
         points: by identity, arrays without axes, which are no numbers.
+        own: by identity, arrays of tinyjax's, which never change.
     """
 
     ordered: dict[int, Array] = attrs.field(factory=dict)
     points: dict[int, Array] = attrs.field(factory=dict)
+    own: dict[int, Array] = attrs.field(factory=dict)
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
@@ -130,12 +132,21 @@ class Layouts:
         is_one = runtime.is_in(function, (min, max)) and any(map(self.is_point, arrays_in(args)))
         if not is_one and self._gives_number(function, args, kwargs):
             return result
-        operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
-        if any(result is x for x in operands) and not self.is_point(result):
-            params = ew.ConvertParams(result.dtype, result.weak_type)
-            (result,) = tr.bind(ew.convert_element_type_p, (result,), params)
+        if not self.is_point(result):
+            result = _as_another(result, (getattr(function, "__self__", None), *args))
         self.points[id(result)] = result
         return result
+
+    def as_own(self, array: Array, args: Sequence[Any]) -> Array:
+        """Return an array of tinyjax's that a call gives, which none of its arguments is."""
+        if not self.is_own(array):
+            array = _as_another(array, args)
+            self.own[id(array)] = array
+        return array
+
+    def is_own(self, value: Any) -> bool:
+        """Return whether a value is known to be an array of tinyjax's."""
+        return id(value) in self.own
 
     def is_point(self, value: Any) -> bool:
         """Return whether a value may be an array without axes, and no number."""
@@ -143,8 +154,9 @@ class Layouts:
 
     def follow(self, array: Array, value: Any) -> None:
         """Record of an array what is known of the value that it stands for."""
-        if self.is_point(value):
-            self.points[id(array)] = array
+        for known in (self.points, self.own):
+            if id(value) in known:
+                known[id(array)] = array
 
     def is_in_order(self, value: Any) -> bool:
         """Return whether the axes of an array certainly lie in memory in their order."""
@@ -168,6 +180,14 @@ class Layouts:
         kinds = [(x.ndim, _KINDS.get(x.dtype.kind)) for x in arrays]
         known = facts.is_determined(function) and {*kwargs} <= {"axis"} and all(k for _, k in kinds)
         return known and facts.result_of(function, tuple(kinds)) is not None
+
+
+def _as_another(array: Array, args: Sequence[Any]) -> Array:
+    """Return an array that is equal to one, and none of the arguments that it may be."""
+    if not any(array is x for x in args):
+        return array
+    params = ew.ConvertParams(array.dtype, array.weak_type)
+    return tr.bind(ew.convert_element_type_p, (array,), params)[0]
 
 
 #: The types of NumPy's kinds of numbers.

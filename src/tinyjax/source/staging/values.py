@@ -498,7 +498,7 @@ class TracedText:
     """A text that a function makes of traced values, among others.
 
     It may be printed, be the text of an exception, and be part of another text. All other uses
-    depend on its characters, and are refused.
+    depend on its characters, and are refused: a number that is read from them has no derivative.
 
     Attributes:
         function: the function that makes it.
@@ -516,7 +516,9 @@ class TracedText:
         return self.function(*args, **kwargs)
 
     def __str__(self) -> str:
-        """Return the text for messages, with types in place of values."""
+        """Return the text for messages, with types in place of values that are not known."""
+        if not holds_tracer((self.args, self.kwargs), True):
+            return self.with_values(python_number)
         try:
             return self.with_values(lambda value: Placeholder(f"<{value.aval}>"))
         except (TypeError, ValueError):  # of "%.2f" % x and its like
@@ -601,12 +603,10 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
 
     def made(*args: Any, **kwargs: Any) -> Any:
         text = TracedText(function, args, kwargs)
-        if holds_tracer((args, kwargs), True):
-            return text
         parts, _ = take_apart((args, kwargs))
-        if any(isinstance(x, tr.Tracer) and x.dtype.kind in "fc" for x in parts):
-            raise not_staged("a text of a number with a derivative may be read again.")
-        return text.with_values(python_number)
+        is_real = any(isinstance(x, tr.Tracer) and x.dtype.kind in "fc" for x in parts)
+        is_known = not is_real and not holds_tracer((args, kwargs), True)
+        return text.with_values(python_number) if is_known else text
 
     return made
 
