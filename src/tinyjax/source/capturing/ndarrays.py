@@ -1663,7 +1663,7 @@ def _applied_to(func: Any, rest: Any, options: Any, array: Any) -> Any:
 
 
 def _as_key(x: Any) -> Any:
-    return key_of(x) if isinstance_of(x, Captured) or type(x) in (list, tuple) else x
+    return key_of(x) if holds_captured(x) else x
 
 
 #: Runs the Python source of a function of NumPy's that tinyjax has not; set by ``calls``.
