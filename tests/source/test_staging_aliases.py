@@ -244,6 +244,42 @@ def own_array_that_is_made_of_an_argument(a: Any, c: Any) -> Any:
 
 
 @own
+def own_array_by_keyword(a: Any, c: Any) -> Any:
+    b = jnp.asarray(a=a)
+    b += c
+    return (a * b).sum()
+
+
+@own
+def own_array_of_several(a: Any, c: Any) -> Any:
+    b = jnp.broadcast_arrays(a, a)[0]
+    b += c
+    return (a * b).sum()
+
+
+@own
+def argument_beside_an_array_of_it(a: Any, c: Any) -> Any:
+    b, d = jnp.asarray(a=a), a
+    a += c
+    return (a * d * b).sum()
+
+
+@own
+def argument_beside_arrays_of_it(a: Any, c: Any) -> Any:
+    b, d = jnp.broadcast_arrays(a, a)[0], a
+    a += c
+    return (a * d * b).sum()
+
+
+@own
+def updated_argument(a: Any, c: Any) -> Any:
+    b = jnp.asarray(a).at[0].set(c)
+    d = b
+    b += c
+    return (b * d).sum()
+
+
+@own
 def own_parts(a: Any, c: Any) -> Any:
     b = jnp.sin(a)
     rows, d, e = b[1:], b.reshape(2, 2), {"b": b}["b"]

@@ -145,26 +145,25 @@ class Run:
             ragged.note_offset(function, args, result)
             arrays.note_mask(function, args, result)
             variable = statement.variable
-            if variable in self.aliases.own and isinstance(result, Array):
-                result = layouts.as_own(result, args)
+            is_of_tinyjax = isinstance(getattr(function, "__self__", None), IndexUpdate)
+            if isinstance(result, Array) and (is_of_tinyjax or variable in self.aliases.own):
+                result = layouts.as_own(function, args, kwargs, result)
             if layouts.is_own(result) or variable not in self.aliases.written_variables:
                 return result
             if variable in self.aliases.unknown and isinstance(result, np.ndarray):
                 return result  # it may be one that outlives the program
             is_new = variable in self.aliases.made or arrays.is_new(function, args)
-            return self.as_made(function, args, result) if is_new else result
+            return self.as_made(args, result) if is_new else result
         except (RaisedError, TracedEndError, runtime.InPlaceError):
             raise
         except values.NotStagedError as error:
-            if self.located and error.reason.location in (None, user_location()):
-                error.reason.location = self.location(statement.line)
+            self.locate(error.reason, statement.line)
             raise
         except Exception as error:
             self.session.error = error
             here, where = self.location(statement.line), _raised_at(error)
             if isinstance(error, TinyjaxError):
-                if self.located and error.location in (None, user_location()):
-                    error.location = here
+                self.locate(error, statement.line)
                 raise
             if isinstance(error, (ArithmeticError, LookupError, NameError)):
                 where = here
@@ -173,18 +172,20 @@ class Run:
             _note(error, here)
             raise
 
-    def as_made(self, function: Any, args: Sequence[Any], result: Any) -> Any:
-        """Return an array that a call has made as one that may be changed in place.
+    def locate(self, error: TinyjaxError, line: int) -> None:
+        """Let an error without a line of its own be at one of the function, if it is located."""
+        if self.located and error.location in (None, user_location()):
+            error.location = self.location(line)
 
-        What ``x.at[...]`` gives is an array of tinyjax, which is not.
+    def as_made(self, args: Sequence[Any], result: Any) -> Any:
+        """Return an array that a call has made as one that may be changed in place.
 
         Raises:
             InPlaceError: it may be one that an object holds, of which an operator is a method.
         """
         if not self.session.is_cautious and any(map(values.is_object, args)):
             raise runtime.InPlaceError
-        is_of_tinyjax = isinstance(getattr(function, "__self__", None), IndexUpdate)
-        return result if is_of_tinyjax else arrays.as_staged(result)
+        return arrays.as_staged(result)
 
     # Blocks
 

@@ -22,7 +22,7 @@ from tinyjax.core.values import Array
 from tinyjax.source import facts
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
-from tinyjax.source.staging.values import MutableArray, StagingError, is_same
+from tinyjax.source.staging.values import MutableArray, StagingError, is_same, take_apart
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -133,14 +133,16 @@ class Layouts:
         if not is_one and self._gives_number(function, args, kwargs):
             return result
         if not self.is_point(result):
-            result = _as_another(result, (getattr(function, "__self__", None), *args))
+            result = _as_another(result, function, args, kwargs)
         self.points[id(result)] = result
         return result
 
-    def as_own(self, array: Array, args: Sequence[Any]) -> Array:
-        """Return an array of tinyjax's that a call gives, which none of its arguments is."""
+    def as_own(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], array: Array
+    ) -> Array:
+        """Record that a call gives an array of tinyjax's, and return it."""
         if not self.is_own(array):
-            array = _as_another(array, args)
+            array = _as_another(array, function, args, kwargs)
             self.own[id(array)] = array
         return array
 
@@ -182,9 +184,12 @@ class Layouts:
         return known and facts.result_of(function, tuple(kinds)) is not None
 
 
-def _as_another(array: Array, args: Sequence[Any]) -> Array:
-    """Return an array that is equal to one, and none of the arguments that it may be."""
-    if not any(array is x for x in args):
+def _as_another(
+    array: Array, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Array:
+    """Return an array that is equal to a call's result, and none of the arguments."""
+    operands = [getattr(function, "__self__", None), *args, *kwargs.values()]
+    if not any(array is x for x in take_apart(operands)[0]):
         return array
     params = ew.ConvertParams(array.dtype, array.weak_type)
     return tr.bind(ew.convert_element_type_p, (array,), params)[0]
