@@ -129,7 +129,7 @@ class Aliases:
             return
         if function in WRITING:
             self._write(call.args[0], call.args[2])
-        elif function in (runtime.updated, runtime.augmented):
+        elif function in runtime.AUGMENTING:
             self._join([variable, call.args[1]])
             if function is runtime.augmented or self._is_cautious:
                 self._write(call.args[1], call.args[2])
@@ -233,7 +233,7 @@ def _arrays(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, bool]:
             return args[0] and _is_of_arrays(name)
         if function in TAKING:
             return args[0]
-        if function in (runtime.updated, runtime.augmented):
+        if function in runtime.AUGMENTING:
             return args[1]
         if function in _JOINING:
             return all(args)

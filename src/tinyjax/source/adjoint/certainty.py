@@ -302,8 +302,7 @@ class Certainty:
             inside = [s for index in body for s in blocks[index].statements]
             if any(s.function is operator.getitem and s.call.args[0] is items for s in inside):
                 targets = [s.call.args[0] for s in inside if s.function in WRITING]
-                augmented = (runtime.updated, runtime.augmented)
-                targets += [s.call.args[1] for s in inside if s.function in augmented]
+                targets += [s.call.args[1] for s in inside if s.function in runtime.AUGMENTING]
                 calls = [s.call for s in inside if self._passes_changing(s)]
                 targets += [x for call in calls for x in call.args if self._is_open(x)]
                 targets += [call.function for call in calls if self._closes_over(call.function)]

@@ -244,7 +244,7 @@ def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
     """Return the kind of a result, from the kinds of the function and the arguments."""
     function = ir.value_of(call.function)
     args = kinds[1:]
-    if function in (runtime.updated, runtime.augmented) and isinstance(call.args[0], ir.Constant):
+    if function in runtime.AUGMENTING and isinstance(call.args[0], ir.Constant):
         function, args = call.args[0].value, args[1:]
     if function is not None and registry.is_inert(function):
         whole = function in runtime.WHOLE or (

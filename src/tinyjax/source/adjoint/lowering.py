@@ -28,7 +28,7 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
         is_cautious: whether functions of unknown effect may change arrays, too.
     """
     functions = {statement.function for statement in program.statements}
-    if not functions.isdisjoint(_CHANGING):
+    if not functions.isdisjoint(runtime.AUGMENTING):
         program = _with_changes(program, arguments, is_cautious=is_cautious)
         functions |= {statement.function for statement in program.statements}
     has_arrays = any(kind.is_array for kind in arguments) or runtime.exchange in functions
@@ -203,10 +203,6 @@ def _with_common_indices(program: ir.IR, ranks: Ranks) -> ir.IR:
     return _replaced(program, blocks, atoms) if atoms else program
 
 
-#: Augmented assignments, of names and of what is changed in place.
-_CHANGING: Final = frozenset((runtime.updated, runtime.augmented))
-
-
 def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -> ir.IR:
     """Return a program with those augmented assignments expanded that change arrays.
 
@@ -223,7 +219,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
         statements: list[ir.Statement] = []
         for statement in block.statements:
             call = statement.call
-            if statement.function not in _CHANGING:
+            if statement.function not in runtime.AUGMENTING:
                 statements.append(statement)
             elif ranks.is_array(call.args[1]):
                 changed[statement.variable] = array = call.args[1]

@@ -109,7 +109,7 @@ class Ranks:
             return _of_attribute(args[0], ir.value_of(call.args[1]))
         if function is operator.getitem or function in WRITING:
             return self._of_item(args[0], call.args[1])
-        if function in (runtime.updated, runtime.augmented):
+        if function in runtime.AUGMENTING:
             operation = ir.Call(call.args[0], call.args[1:])
             new = self._of_call(ir.value_of(call.args[0]), operation, args[1:])
             return args[1] if args[1].is_array else new

@@ -422,12 +422,8 @@ class _Reading(ndarrays.Flat):
 
     __slots__ = ()
 
-    def __next__(self) -> Any:
-        if self.index >= self.array.size:
-            raise StopIteration
-        where = (*self.coords, ...)
-        self.index += 1
-        return ndarrays.read_only(self.array[where])
+    def _item(self, where: tuple[int, ...]) -> Any:
+        return ndarrays.read_only(self.array[(*where, ...)])
 
     def __getattr__(self, name: str) -> Any:
         raise runs.refusal(f"np.nditer.{name}")

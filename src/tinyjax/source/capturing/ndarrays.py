@@ -715,6 +715,9 @@ class Flat:
             raise StopIteration
         where = self.coords
         self.index += 1
+        return self._item(where)
+
+    def _item(self, where: tuple[int, ...]) -> Any:
         return self.array[where]
 
     @property

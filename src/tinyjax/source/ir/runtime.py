@@ -478,6 +478,10 @@ def augmented(operation: Callable[[Any, Any], Any], value: Any, operand: Any) ->
     return operation(value, operand)
 
 
+#: Augmented assignments, of names and of what is changed in place.
+AUGMENTING: Final = frozenset((updated, augmented))
+
+
 def fitting(result: Any, array: Any) -> Any:
     """Return the result of an operation if its dtype can be written to an array.
 

@@ -419,7 +419,6 @@ def _of_places(array: StagedArray, indices: np.ndarray[Any, Any]) -> View:
     return View(lambda x: x.reshape(-1)[indices], write)
 
 
-_AUGMENTING: Final = (runtime.updated, runtime.augmented)
 #: Functions that pass arrays on, or ask which these are.
 _PASSING: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
@@ -433,7 +432,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call that concerns arrays which are changed in place; else give ``NOT_TAKEN``."""
     if fun is runtime.exchange or fun is runtime.accumulate_at:
         return _write(fun, *args)
-    if fun in _AUGMENTING and isinstance(args[1], (*_VIEWED, np.ndarray)):
+    if fun in runtime.AUGMENTING and isinstance(args[1], (*_VIEWED, np.ndarray)):
         return _augmented(*args)
     if fun is runtime.fitting:
         return _fitting(*args)

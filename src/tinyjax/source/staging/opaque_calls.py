@@ -161,7 +161,7 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     operator.invert: operators.invert,
     operator.is_: operators.same,
     operator.is_not: lambda x, y: not operators.same(x, y),
-    **dict.fromkeys((runtime.updated, runtime.augmented), operators.changed),
+    **dict.fromkeys(runtime.AUGMENTING, operators.changed),
     builtins.pow: operators.power,
     builtins.divmod: lambda x, y: (operators.floor_divide(x, y), operators.remainder(x, y)),
     builtins.type: operators.class_of,
