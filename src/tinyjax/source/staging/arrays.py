@@ -104,9 +104,12 @@ class StagedArray(staging_values.MutableArray):
             return content
         return self.view.read(self.owner.value)
 
-    def viewed(self, view: View, make: Callable[[np.ndarray[Any, Any]], Any]) -> StagedArray:
-        """Return a view, which NumPy makes of arrays that lie in memory as this one."""
-        return StagedArray(self, view, tuple(map(make, self.layouts)), self.dtype)
+    def viewed(self, view: View, layouts: tuple[np.ndarray[Any, Any], ...]) -> StagedArray:
+        """Return a view, or the array on the way to the whole that has the same elements."""
+        made, earlier = StagedArray(self, view, layouts, self.dtype), self
+        while earlier.view is not None and not are_placed_alike(made, earlier):
+            earlier = earlier.owner
+        return earlier if are_placed_alike(made, earlier) else made
 
     def assign(self, value: Any) -> None:
         """Let it hold something else."""
@@ -138,7 +141,8 @@ class StagedArray(staging_values.MutableArray):
         places = _of_shape(whole)
         if not isinstance(self.layouts[0][places], np.ndarray):
             return self.value[whole]
-        return self.viewed(_indexed(whole, self.ndim), operator.itemgetter(places))
+        layouts = tuple([layout[places] for layout in self.layouts])
+        return self.viewed(_indexed(whole, self.ndim), layouts)
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
@@ -392,7 +396,7 @@ def _view_or_copy(
     view = _of_places(array, indices)
     if array.size and not all(shared):
         return StagedArray.copy_of(view.read(array.value).astype(dtype), layouts)
-    return StagedArray(array, view, layouts, array.dtype)
+    return array.viewed(view, layouts)
 
 
 def _with_axes(axes: tuple[int, ...]) -> View:
@@ -742,12 +746,50 @@ def as_staged(value: Any) -> Any:
     return StagedArray.copy_of(value, layouts_of(value)) if is_array else value
 
 
-def are_whole(x: Any, y: Any) -> bool:
-    """Return whether two values are arrays of one type, and no views."""
-    if not isinstance(x, StagedArray) or not isinstance(y, StagedArray):
-        return False
-    kinds = [[(z.shape, z.strides, z.dtype) for z in array.layouts] for array in (x, y)]
-    return x.view is None and y.view is None and kinds[0] == kinds[1]
+def whole_of(array: StagedArray) -> StagedArray:
+    """Return the array that an array is a view of, or itself."""
+    return array if array.view is None else whole_of(array.owner)
+
+
+def memory_of(array: StagedArray) -> session.Buffer:
+    """Return what holds the contents of an array."""
+    memory: session.Buffer = whole_of(array).owner
+    return memory
+
+
+def with_whole(array: StagedArray, whole: StagedArray) -> StagedArray:
+    """Return an array as the same view of another array, or that itself."""
+    if array.view is None:
+        return whole
+    return StagedArray(with_whole(array.owner, whole), array.view, array.layouts, array.dtype)
+
+
+def are_alike(x: StagedArray, y: StagedArray) -> bool:
+    """Return whether two arrays are of one type and lie in memory alike."""
+    return [*map(_kind, x.layouts)] == [*map(_kind, y.layouts)]
+
+
+def are_placed_alike(x: StagedArray, y: StagedArray) -> bool:
+    """Return whether two arrays are the same views of arrays that are alike."""
+    is_one = are_alike(x, y) and are_alike(whole_of(x), whole_of(y))
+    return x is y or (is_one and None not in (places := _places(x)) and places == _places(y))
+
+
+def _kind(layout: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    return layout.shape, layout.strides, layout.dtype, layout.flags.writeable
+
+
+def _places(array: StagedArray) -> list[int | None]:
+    """Return where an array begins in the one that it is a view of, as far as that is known."""
+    return [
+        _address(part) - _address(whole) if np.may_share_memory(part, whole) else None
+        for part, whole in zip(array.layouts, whole_of(array).layouts, strict=True)
+    ]
+
+
+def _address(layout: np.ndarray[Any, Any]) -> int:
+    address: int = layout.__array_interface__["data"][0]
+    return address
 
 
 def holds(value: Any) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
+import numpy as np
 
 from tinyjax import tree
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
@@ -19,12 +22,21 @@ from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import exits, operators, values as staging_values
-from tinyjax.source.staging.arrays import StagedArray, are_whole, holds
+from tinyjax.source.staging.arrays import (
+    StagedArray,
+    are_alike,
+    are_placed_alike,
+    memory_of,
+    whole_of,
+    with_whole,
+)
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Buffer, restore
+from tinyjax.source.staging.session import Buffer, buffers_in, restore
 
 T = TypeVar("T")
+#: Arrays by place, each with the one that has its place after an iteration.
+Bound: TypeAlias = Mapping["CarriedPart", tuple[StagedArray, StagedArray]]
 #: A part of a carried variable: the place of that among those carried, and its own in it.
 CarriedPart: TypeAlias = tuple[int, int]
 
@@ -44,15 +56,15 @@ class RestructuredError(staging_values.StagingError):
 
 
 class RepeatedError(staging_values.StagingError):
-    """A loop has to be staged again, with a value for a variable that has none before it.
+    """A loop has to be staged again, with what an iteration has shown of its carry.
 
     Attributes:
-        carry: the new carry.
+        restart: returns the new carry, where the loop begins.
     """
 
-    def __init__(self, carry: Carry) -> None:
+    def __init__(self, restart: Callable[[], Carry]) -> None:
         super().__init__()
-        self.carry = carry
+        self.restart = restart
 
 
 class SingleIterationError(staging_values.StagingError):
@@ -74,6 +86,8 @@ class Carry:
         buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: for each array, the one whose place it takes in an iteration.
+        cells: what stands for the arrays that carried names are bound to, where an iteration binds
+            them anew: for each the array before the loop, if that is used by others, too.
     """
 
     run: Run
@@ -85,6 +99,7 @@ class Carry:
     buffers: tuple[Buffer, ...] = ()
     is_counted: bool = False
     swaps: dict[Buffer, StagedArray] = attrs.field(factory=dict)
+    cells: Mapping[Buffer, Buffer | None] = attrs.field(factory=dict)
 
     @classmethod
     def at_arrival(
@@ -154,6 +169,13 @@ class Carry:
         run.env[counting.items] = operators.Current(item)
         return run.follow(counting.inside, inner)
 
+    def at_test(self, arrays: Sequence[Array]) -> Run:
+        """Return a run that has computed the condition at the beginning of a loop."""
+        run = self.run.aside()
+        run.enter(self.loop.header, self.arrival(arrays))
+        run.run_statements(self.loop.header)
+        return run
+
     def scan(
         self, body: staging.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
     ) -> Sequence[Array]:
@@ -167,7 +189,7 @@ class Carry:
         try:
             return make(self)
         except RepeatedError as again:
-            return again.carry.with_first_values(make)
+            return again.restart().with_first_values(make)
 
     def next_arrays(self, outcome: exits.Outcome, arrays: Sequence[Array]) -> list[Array]:
         """Return the arrays that an iteration carries on.
@@ -187,7 +209,7 @@ class Carry:
         after = self.following(again)
         carry: list[Array] = []
         before = iter(arrays)
-        swaps: dict[Buffer, StagedArray] = {}
+        bound: dict[CarriedPart, tuple[StagedArray, StagedArray]] = {}
         for i, (value, other) in enumerate(zip(self.values, after.values, strict=True)):
             if _is_undefined(value) and not _is_undefined(other):
                 raise self._with_first_value(after, i)
@@ -195,17 +217,19 @@ class Carry:
             for j, (old, new) in enumerate(zip(value.parts, other.parts, strict=same)):
                 if self.varies((i, j)) and staging_values.is_dynamic(new):
                     carry.append(_converted(staging_values.as_array(new), next(before).aval))
-                elif self.is_counted and are_whole(old, new):
-                    swaps[old.owner] = new
+                elif type(old) is type(new) is StagedArray:
+                    bound[i, j] = old, new
+                elif self.varies((i, j)) and self._is_alone((i, j), after):
+                    carry.append(_converted(new.value, next(before).aval))
                 elif (i, j) not in self.fixed:
                     same = same and staging_values.is_same(old, new)
             if not same:
                 raise self._restructured(after, i)
         self._check_own(after)
-        self._swap(swaps, after)
+        self._rebind(bound, after, self._written(arrays))
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
-            raise RepeatedError(attrs.evolve(self, buffers=(*self.buffers, *more)))
+            raise RepeatedError(partial(attrs.evolve, self, buffers=(*self.buffers, *more)))
         pairs = zip(self.buffers, before, strict=True)
         return [*carry, *[_converted(buffer.content, x.aval) for buffer, x in pairs]]
 
@@ -222,26 +246,135 @@ class Carry:
                     "an array of tinyjax and another one take turns in a loop."
                 )
 
-    def _swap(self, swaps: dict[Buffer, StagedArray], after: Carry) -> None:
-        """Exchange the contents of arrays that take each other's places.
+    def _written(self, arrays: Sequence[Array]) -> set[Buffer]:
+        """Return the arrays that an iteration has written to, which began with some contents."""
+        contents = zip(self.buffers, arrays[len(arrays) - len(self.buffers) :], strict=True)
+        same = {buffer for buffer, content in contents if buffer.content is content}
+        return {*self.run.session.changes()} - same
+
+    def _is_alone(self, place: CarriedPart, after: Carry) -> bool:
+        """Return whether a part is an array that an iteration has made, and no other part has."""
+        array = after.parts()[place]
+        others = [part for other, part in after.parts().items() if other != place]
+        apart = {*self.run.session.snapshots[-1]} | buffers_in(others)
+        return type(array) is StagedArray and apart.isdisjoint(buffers_in(array))
+
+    def _rebind(self, bound: Bound, after: Carry, written: set[Buffer]) -> None:
+        """Let memories hold what those hold that names are bound to instead by an iteration.
+
+        Args:
+            bound: by place, an array, and the one that has its place after the iteration.
+            after: the values after the iteration.
+            written: the memories that the iteration has written to.
 
         Raises:
-            RestructuredError: they do not change places among each other, or are used elsewhere,
-                too.
+            RepeatedError: cells must stand for memories.
+            RestructuredError: names share memory otherwise than before; or a memory that others
+                have is changed, or takes the place of another.
         """
-        if all(array.owner is buffer for buffer, array in swaps.items()):
+        pairs = {(memory_of(old), memory_of(new)) for old, new in bound.values()}
+        memories = dict(pairs)
+        moved = {old: new for old, new in pairs if old is not new}
+        is_renaming = len(pairs) == len(memories) == len({*memories.values()})
+        is_renaming = is_renaming and self._are_views(bound)
+        if is_renaming and (not (moved or self.cells) or self._swap(bound)):
             return
+        if is_renaming and not {*moved} <= {*self.cells}:
+            raise RepeatedError(partial(self._with_cells, {*moved}))
+        others = buffers_in([part for place, part in after.parts().items() if place not in bound])
+        targets = {*moved.values()}
+        shared = {x for cell, memory in self.cells.items() if memory for x in (cell, memory)}
+        is_apart = not others & (targets | {*moved}) and shared & {*self.cells} <= {*moved}
+        is_new = not (targets - {*self.cells}) & {*self.run.session.snapshots[-1]}
+        is_sure = is_renaming and is_apart and is_new
+        if not is_sure or shared & (targets | written):
+            raise self._restructured(after, next(iter(bound))[0])
+        restore({old: self._content(old, new, bound) for old, new in moved.items()})
+
+    def _are_views(self, bound: Bound) -> bool:
+        """Return whether an iteration leaves arrays with the places in memory that they had."""
+        counts = Counter(memory_of(old) for old, _ in bound.values())
+        return all(
+            are_placed_alike(old, new)
+            or (old.view is None and counts[memory_of(old)] == 1 and are_alike(old, new))
+            for old, new in bound.values()
+        )
+
+    def _content(self, memory: Buffer, target: Buffer, bound: Bound) -> Array:
+        """Return what a memory holds after an iteration that binds its names to another one."""
+        (old, new), *more = [pair for pair in bound.values() if memory_of(pair[0]) is memory]
+        return new.value if not more and old.view is None else target.content
+
+    def _with_cells(self, memories: set[Buffer]) -> Carry:
+        """Return the carry with cells in the places of memories.
+
+        Raises:
+            RestructuredError: others have a memory, too, and it is not known that there is an
+                iteration to its end, which binds its names anew.
+        """
+        run, parts, cells = self.run, self.parts(), dict(self.cells)
+        own, rest = run.session.own_buffers(), self._others(in_loop=False)
+        for memory in memories - {*cells}:
+            views = {
+                place: part
+                for place, part in parts.items()
+                if type(part) is StagedArray and memory_of(part) is memory
+            }
+            others = [part for place, part in parts.items() if place not in views]
+            is_shared = memory not in own or memory in buffers_in([*others, *rest])
+            if is_shared and (not self.iterates or len(self.loop.exits) > 1):
+                raise self._restructured(self, next(iter(views))[0])
+            array = next(iter(views.values()))
+            if len(views) > 1:
+                array = whole_of(array)
+            cell = StagedArray.copy_of(array.value, array.layouts)
+            for place, view in views.items():
+                parts[place] = with_whole(view, cell) if len(views) > 1 else cell
+            cells[cell.owner] = memory if is_shared else None
+        values = [
+            exits.Value([parts[i, j] for j in range(len(value.parts))], value.structure)
+            for i, value in enumerate(self.values)
+        ]
+        buffers = tuple(dict.fromkeys((*self.buffers, *cells)))
+        return attrs.evolve(self, values=tuple(values), buffers=buffers, cells=cells, swaps={})
+
+    def _others(self, *, in_loop: bool) -> list[Any]:
+        """Return the values that are not carried, and used in the loop, or also later."""
         graph, header = self.run.graph, self.loop.header
         others = graph.live_in[header][len(graph.blocks[header].arguments) :]
-        seen = [self.run.env.get(v) for v in others]
+        blocks = [graph.blocks[i] for i in self.loop.blocks]
+        calls = [statement.call for block in blocks for statement in block.statements]
+        inner = [b for block in blocks for b in block.exits if b.target in self.loop.blocks]
+        used = {atom for call in calls for atom in call.atoms}
+        used |= {atom for branch in inner for atom in branch.atoms}
+        return [self.run.env.get(v) for v in others if v in used or not in_loop]
+
+    def _swap(self, bound: Bound) -> bool:
+        """Exchange the contents of arrays that take each other's places; return whether they do."""
+        is_whole = all(array.view is None for pair in bound.values() for array in pair)
+        is_alike = all(are_alike(*pair) for pair in bound.values())
+        if not self.is_counted or self.cells or not (is_whole and is_alike):
+            return False
+        swaps = {old.owner: new for old, new in bound.values()}
         among = {array.owner for array in swaps.values()} == {*swaps}
-        if not among or any(map(holds, seen)) or (self.swaps and self.swaps != swaps):
-            raise self._restructured(after, 0)
+        is_used = not {*swaps}.isdisjoint(buffers_in(self._others(in_loop=True)))
+        if not among or is_used or (self.swaps and self.swaps != swaps):
+            return False
         self.swaps.update(swaps)
         restore({buffer: array.owner.content for buffer, array in swaps.items()})
+        return True
 
-    def last_arrival(self, contents: Sequence[Array], count: Any, times: int) -> exits.Arrival:
-        """Return the values after the last iteration, with each array in its place."""
+    def last_arrival(
+        self, contents: Sequence[Array], times: int = 0, count: Any = None
+    ) -> exits.Arrival:
+        """Return the values after the last iteration, with each array in its place.
+
+        Args:
+            contents: the arrays that are carried.
+            times: the number of iterations, if it is known.
+            count: the counter; the number of iterations if None.
+        """
+        count = times if count is None else count
         values = self.arrival(contents, count)
         if not self.swaps:
             return values
@@ -349,10 +482,10 @@ class Carry:
                 "next iteration or afterwards. Give it a value of the same type before the loop."
             ).at(self.run.location(self.loop.line))
         values = after.values[i].parts
-        parts = [opd.splat(0, x.aval) if isinstance(x, tr.Tracer) else x for x in values]
+        parts = [_zero_of(x) for x in values]
         first = exits.Value(parts, after.values[i].structure)
         carried = (*self.values[:i], first, *self.values[i + 1 :])
-        return RepeatedError(attrs.evolve(self, values=carried))
+        return RepeatedError(partial(attrs.evolve, self, values=carried))
 
 
 def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
@@ -375,6 +508,17 @@ def _converted(x: Array, aval: av.ShapedArray) -> Array:
     ):
         return x
     return ew.convert_element_type(x, aval.dtype, aval.weak_type)
+
+
+def _zero_of(part: Any) -> Any:
+    """Return a value of the type of a part, in place of what is computed."""
+    if isinstance(part, tr.Tracer):
+        return opd.splat(0, part.aval)
+    if isinstance(part, staging_values.Known):
+        return part.item(0)
+    if type(part) is not StagedArray:
+        return part
+    return StagedArray.copy_of(np.zeros(part.shape, part.dtype), part.layouts)
 
 
 def _is_undefined(value: exits.Value) -> bool:

@@ -7,6 +7,7 @@ selects one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
@@ -23,6 +24,7 @@ from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.source.staging import session, values as staging_values
+from tinyjax.source.staging.arrays import StagedArray, are_alike, holds
 
 #: The values with which a block is come to: one for each of its parameters, and what else is used
 #: from there on.
@@ -37,11 +39,13 @@ class Outcome:
         arrivals: by block; none where every path ends with an exception.
         exit_index: the index of the block; None where there is no choice.
         changes: the writes to arrays on the way, for a piece that was staged.
+        made: the arrays that are changed in place and only the piece has.
     """
 
     arrivals: dict[int, Arrival]
     exit_index: Array | None = None
     changes: dict[session.Buffer, Array] = attrs.field(factory=dict, kw_only=True)
+    made: frozenset[session.Buffer] = attrs.field(factory=frozenset, kw_only=True)
 
     def excluding(self, key: int) -> Outcome:
         """Return the same where it is known not to be one of the blocks."""
@@ -82,6 +86,29 @@ class Slot:
     is_own: bool = False
 
 
+@attrs.frozen(eq=False)
+class Cell:
+    """An array that is changed in place, and that one part of an arrival alone has.
+
+    Attributes:
+        array: the array.
+        content: its content at the end of the piece; a slot where the piece computes it.
+        is_new: whether only the piece has it, or only one of two.
+    """
+
+    array: StagedArray
+    content: Any
+    is_new: bool
+
+    def filled(self, arrays: Sequence[Array]) -> StagedArray:
+        """Return the array, or one of its content."""
+        if not self.is_new:
+            return self.array
+        content = self.content
+        whole = arrays[content.index] if isinstance(content, Slot) else content
+        return StagedArray.copy_of(whole, self.array.layouts)
+
+
 #: In place of a value that is put together of what a staged piece computes.
 _COMPUTED: Final = object()
 
@@ -91,7 +118,7 @@ class Value:
     """The parts of a value with which a block is entered.
 
     Attributes:
-        parts: its parts; slots where a staged piece computes them.
+        parts: its parts; slots where a staged piece computes them, and cells.
         structure: the structure of the value.
         whole: the value itself, if none of its parts is computed: functions that are not read may
             hold the same lists.
@@ -105,7 +132,12 @@ class Value:
         """Return the value with the computed parts."""
         if self.whole is not _COMPUTED:
             return self.whole
-        parts = [arrays[part.index] if isinstance(part, Slot) else part for part in self.parts]
+        parts: list[Any] = []
+        for part in self.parts:
+            if isinstance(part, Cell):
+                parts.append(part.filled(arrays))
+            else:
+                parts.append(arrays[part.index] if isinstance(part, Slot) else part)
         return tree.unflatten(self.structure, parts)
 
 
@@ -140,12 +172,14 @@ class Piece:
 
     def aval(self, part: Any) -> av.ShapedArray:
         """Return the type of a part."""
+        part = part.content if isinstance(part, Cell) else part
         if isinstance(part, Slot):
             return self.staged.jaxpr.out_avals[part.index]
         return staging_values.aval_of(part)
 
     def describe(self, part: Any) -> str:
         """Return the kind of a part, in words."""
+        part = part.array if isinstance(part, Cell) else part
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
     def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:
@@ -186,8 +220,12 @@ def pruned(staged: staging.Staged) -> staging.Staged:
 
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
-    """Return the arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace, layouts = tr.current_trace(), session.this_session().layouts
+    """Return the arrays that a staged outcome computes, and how to make a piece of the program.
+
+    Raises:
+        NotStagedError: several parts have an array that is made in the piece and changes.
+    """
+    trace, here = tr.current_trace(), session.this_session()
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
@@ -195,21 +233,64 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.St
         if not (isinstance(part, staging.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
+            layouts = here.layouts
             slots[id(part)] = Slot(len(arrays), layouts.is_point(part), layouts.is_own(part))
             arrays.append(part)
         return slots[id(part)]
 
-    def as_value(value: Any) -> Value:
-        leaves, structure = staging_values.take_apart(value)
-        parts = [hold(part) for part in leaves]
-        computed = any(isinstance(part, Slot) for part in parts)
-        return Value(parts, structure, _COMPUTED if computed else value)
+    def as_values(arrival: Arrival) -> list[Value]:
+        pairs = [staging_values.take_apart(value) for value in arrival]
+        alone = _alone([part for leaves, _ in pairs for part in leaves], outcome.made)
+        values = []
+        for value, (leaves, structure) in zip(arrival, pairs, strict=True):
+            parts = [
+                Cell(part, hold(part.value), alone[id(part)]) if id(part) in alone else hold(part)
+                for part in leaves
+            ]
+            computed = any(
+                isinstance(part, Slot) or (isinstance(part, Cell) and part.is_new) for part in parts
+            )
+            values.append(Value(parts, structure, _COMPUTED if computed else value))
+        return values
 
-    values = {k: [*map(as_value, arrival)] for k, arrival in outcome.arrivals.items()}
+    contents = here.contents()
+    session.restore(outcome.changes)
+    values = {k: as_values(arrival) for k, arrival in outcome.arrivals.items()}
+    session.restore(contents)
     first = np.int32(next(iter(outcome.arrivals), 0))
     exit_part = first if outcome.exit_index is None else hold(outcome.exit_index)
     changes = {buffer: hold(content) for buffer, content in outcome.changes.items()}
     return arrays, lambda staged: Piece(staged, values, exit_part, changes=changes)
+
+
+def _alone(parts: Sequence[Any], made: frozenset[session.Buffer]) -> dict[int, bool]:
+    """Return which parts of an arrival alone have an array that is changed in place.
+
+    Args:
+        parts: the parts.
+        made: the arrays that only the piece has.
+
+    Returns:
+        By identity, whether only the piece has the array.
+
+    Raises:
+        NotStagedError: several parts have an array that only the piece has.
+    """
+    if not any(map(holds, parts)):
+        return {}
+    buffers = [session.buffers_in(part) for part in parts]
+    times = Counter(buffer for reached in buffers for buffer in reached)
+    if any(times[buffer] > 1 for buffer in made):
+        raise staging_values.not_staged(
+            "an array that is made under a traced condition or in a traced loop, and changes, has "
+            "several names after it."
+        )
+    own = session.this_session().own_buffers()
+    return {
+        id(part): not made.isdisjoint(reached)
+        for part, reached in zip(parts, buffers, strict=True)
+        if type(part) is StagedArray and all(times[b] == 1 and b in own for b in reached)
+    }
 
 
 def stage_piece(
@@ -293,6 +374,8 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
     """Return a part that only one of the pieces has."""
+    if isinstance(part, Cell):
+        return attrs.evolve(part, content=_pass(part.content, piece, is_first, choices))
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
@@ -316,12 +399,20 @@ def _join(
             if not isinstance(a, Slot) and not isinstance(b, Slot) and staging_values.is_same(a, b):
                 joined.append(a)
                 continue
+            cells = [part for part in (a, b) if isinstance(part, Cell)]
+            if len({id(cell.array) for cell in cells}) == 1 < len(cells):
+                joined.append(a)
+                continue
+            if len(cells) > 1 and are_alike(*[cell.array for cell in cells]):
+                choices.append(Choice(a.content, b.content, first.aval(a)))
+                joined.append(Cell(a.array, Slot(len(choices) - 1), True))
+                continue
             shown = [first.describe(a), second.describe(b)]
             dynamic = all(
                 isinstance(part, Slot) or staging_values.is_dynamic(part) for part in (a, b)
             )
             aval = staging_values.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
-            if aval is None and any(isinstance(z, staging_values.MutableArray) for z in (a, b)):
+            if aval is None and any(isinstance(z, _IN_PLACE) for z in (a, b)):
                 raise staging_values.NotStagedError(mismatch(path, shown))
             if aval is None:
                 raise mismatch(path, shown)
@@ -332,10 +423,14 @@ def _join(
     return values
 
 
+_IN_PLACE: Final = (Cell, staging_values.MutableArray)
+
+
 def _describe(piece: Piece, value: Value) -> str:
     if value.structure is tree.LEAF:
         return piece.describe(value.parts[0])
-    return staging_values.describe(tree.unflatten(value.structure, value.parts))
+    parts = [part.array if isinstance(part, Cell) else part for part in value.parts]
+    return staging_values.describe(tree.unflatten(value.structure, parts))
 
 
 def _differ(

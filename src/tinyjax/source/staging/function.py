@@ -499,11 +499,11 @@ def _enter(
 ) -> Any:
     """Run a program on the values of its parameters, the function first."""
     fun = values[0]
-    aliases = _aliases_in(session, program, values)
+    aliases, buffers = _aliases_in(session, program, values), len(session.buffers)
     if not session.entered and aliases.writes_outside:
         values = tuple(map(arrays.as_staged, values))
     parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
-    entered = Entered(fun.__code__, parts, session.conditions)
+    entered = Entered(fun.__code__, parts, session.conditions, buffers)
     session.check_recursion(entered)
     again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
     session.entered.append(entered)

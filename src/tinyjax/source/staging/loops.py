@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
-import tinyjax.numpy as jnp
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.primitives import WhileParams
 from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
@@ -29,7 +28,7 @@ from tinyjax.source.staging.carry import (
     SingleIterationError,
 )
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
-from tinyjax.source.staging.graph import Counting, Loop, Test
+from tinyjax.source.staging.graph import Loop, Test
 from tinyjax.source.staging.rolling import Rolled
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
@@ -45,6 +44,12 @@ _WORTH_IT_WITHOUT_CHOICES: Final = 5000
 #: which make one piece of machine code if they are unrolled.
 _WORTH_IT_WITH_WRITES: Final = 60
 _WORTH_IT_IF_SHORT: Final = 200
+#: From so many equations on it is found out how many iterations a loop has whose condition Python
+#: knows.
+_WORTH_TRYING: Final = 8
+#: A loop is rolled up from one of so many first iterations on, or not at all: only after some are
+#: its names bound to arrays of the program.
+_TRIES: Final = 3
 #: Fewer iterations than these, besides the first, are few.
 _SHORT: Final = 7
 #: A condition of so many equations is computed twice an iteration, if the body uses what it
@@ -96,21 +101,20 @@ class LoopRun:
             return self.run.execute(self.header, arrival, self.inner, inside=True)
 
     def _repeat(self, carry: Carry) -> Outcome:
-        test = self._cheap_test(carry)
+        test, session = self._cheap_test(carry), self.run.session
         pieces: list[Callable[[staging.Staged], Piece]] = []
 
         def iteration(*arrays: Array) -> list[Array]:
-            aside = self.run.aside()
-            start = carry.arrival(arrays)
+            buffers = len(session.buffers)
             if test is None:
+                start, aside = carry.arrival(arrays), self.run.aside()
                 outcome = aside.execute(self.header, start, self.inner, inside=True)
             else:
-                aside.enter(self.header, start)
-                aside.run_statements(self.header)
-                outcome = aside.follow(test.inside, self.inner)
-            following = carry.next_arrays(outcome, arrays)
+                outcome = carry.at_test(arrays).follow(test.inside, self.inner)
             rest = {k: a for k, a in outcome.arrivals.items() if k != self.header}
-            more, make = flatten_outcome(Outcome(rest, outcome.exit_index))
+            made = frozenset((*session.buffers[buffers:], *carry.cells))
+            more, make = flatten_outcome(Outcome(rest, outcome.exit_index, made=made))
+            following = carry.next_arrays(outcome, arrays)
             pieces.append(make)
             return [*following, *more]
 
@@ -140,7 +144,7 @@ class LoopRun:
         loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
         params = WhileParams(cond.jaxpr, whole, 0, 0, states_kept(state), memory=MEMORY)
         outs = bind_while(cond, (), loop_body, operands, params)
-        return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
+        return self._after(carry.last_arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
         """Return the loop's condition, if it may be computed separately."""
@@ -202,36 +206,6 @@ class LoopRun:
 
     # for
 
-    def scan(self, arrival: Arrival) -> Outcome:
-        """Make a ``scan`` over the items, whose number is known."""
-        counting = self.loop.counting
-        assert counting is not None, "a loop over items counts"
-        carry = Carry.at_arrival(self.run, self.loop, arrival, counting.counter, True)
-        return carry.with_first_values(partial(self._scan, counting))
-
-    def _scan(self, counting: Counting, carry: Carry) -> Outcome:
-        items: operators.Items = self.items
-        rows = list(items.arrays)
-        if _counts(items):
-            rows.append(operators.integer(jnp.arange(items.length)))
-
-        def iteration(*arrays: Array) -> list[Array]:
-            state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
-            index = slices[-1] if _counts(items) else 0
-            item = items.row(slices[: len(items.arrays)], index)
-            outcome = carry.iteration(state, index, item, self.inner)
-            if outcome.only != self.header:
-                raise TracedEndError
-            return carry.next_arrays(outcome, state)
-
-        state, body = carry.match(iteration, [x.aval.row() for x in rows])
-        outs = carry.scan(body, state, rows, items.length)
-        run = self.run.aside()
-        run.enter(self.header, carry.last_arrival(outs, items.length, items.length))
-        run.run_statements(self.header)
-        out = counting.out.target
-        return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
-
     def _iterates(self) -> bool:
         """Return whether the loop is known to make an iteration."""
         branches = self.run.graph.blocks[self.header].branches
@@ -255,16 +229,16 @@ class LoopRun:
     def execute(self, arrival: Arrival) -> Outcome:
         """Run the loop from its first block on, to the blocks that it leads to."""
         if operators.is_scanned(self.items):
-            outcome = self._attempt(lambda: self.scan(arrival), self.items.length)
-            if outcome is not None:
-                return outcome
+            rolled = self._rolled_from(arrival, lambda _: True)
+            arrival = self._attempt(rolled.made, self.items.length) or arrival
         return self._in_python(arrival)
 
     def _in_python(self, arrival: Arrival) -> Outcome:
         """Run the iterations in Python, until it is unknown whether there is another."""
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
-        static = self.items is not None and not isinstance(self.items, operators.Items)
+        is_known = self.items is not None and not isinstance(self.items, operators.Items)
+        static = is_known or (self.items is None and self._is_tested())
         recorder = rolling.recording()
         trace = recorder if static else None
         whole = self._rolled_as_before(arrival) if trace else None
@@ -273,7 +247,7 @@ class LoopRun:
         start = None
         if recorder is not None:
             start = rolling.Start.current(recorder, run.session, arrival)
-        count_made, first_choices = 0, run.session.choices
+        count_made, tries, first_choices = 0, 0, run.session.choices
         while True:
             rewind = run.session.mark()
             recorded, choices = len(trace.eqns) if trace else 0, run.session.choices
@@ -286,9 +260,12 @@ class LoopRun:
                     if trace:
                         chooses = run.session.choices > choices
                         iteration = rolling.iteration_of(trace.eqns[recorded:], chooses)
-                        if self._is_worth_rolling(iteration, arrival):
-                            first = start if count_made == 0 else None
-                            trace, arrival = None, self._rolled_up(first, iteration, arrival)
+                        if self._is_worth_trying(iteration, count_made + 1, arrival):
+                            first, tries = start if count_made == 0 else None, tries + 1
+                            after = self._rolled_up(first, iteration, arrival)
+                            if after is not None or tries == _TRIES:
+                                trace = None
+                            arrival = after or arrival
                     count_made += 1
                     continue
                 if header not in outcome.arrivals:
@@ -335,31 +312,48 @@ class LoopRun:
         del start.trace.eqns[start.mark[0] : recorded]
         return outcome
 
-    def _is_worth_rolling(self, iteration: Iteration, after: Arrival) -> bool:
-        """Return whether rolling the iterations after one saves enough time."""
+    def _is_tested(self) -> bool:
+        """Return whether the loop's first block is its condition."""
+        test, branches = self.loop.test, self.run.graph.blocks[self.header].branches
+        ways = None if test is None else {test.out.target, test.inside.target}
+        return {branch.target for branch in branches} == ways
+
+    def _is_worth_trying(self, iteration: Iteration, count: int, after: Arrival) -> bool:
+        """Return whether to roll up the iterations after one, of which the number may be unknown.
+
+        Args:
+            iteration: the iteration.
+            count: how many there have been.
+            after: the values after it.
+        """
         counting = self.loop.counting
-        assert counting is not None, "a loop over items counts"
-        left = len(self.items) - after[counting.counter]
+        if counting is None:
+            return iteration.cost * count >= _WORTH_TRYING
+        return self._is_worth_rolling(iteration, len(self.items) - after[counting.counter])
+
+    def _is_worth_rolling(self, iteration: Iteration, count: int) -> bool:
+        """Return whether rolling so many iterations saves enough time."""
         worth_it = _WORTH_IT if iteration.chooses else _WORTH_IT_WITHOUT_CHOICES
         if self.run.session.buffers:
-            is_short = left < _SHORT and not iteration.loops
+            is_short = count < _SHORT and not iteration.loops
             worth_it = _WORTH_IT_IF_SHORT if is_short else _WORTH_IT_WITH_WRITES
-        return bool(iteration.cost * left >= worth_it)
+        return bool(iteration.cost * count >= worth_it)
 
     def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
         """Roll up all iterations of a loop of which this was done before; None if that fails."""
         counting, iteration = self.loop.counting, self.run.session.iterations.get(self.loop)
-        if iteration is None or counting is None:
+        if iteration is None:
             return None
-        after = list(arrival)
-        after[counting.counter] += 1
-        is_worth_it = self._is_worth_rolling(iteration, tuple(after))
-        return self._rolled(arrival, iteration) if is_worth_it else None
+        if counting is not None:
+            count = len(self.items) - arrival[counting.counter] - 1
+            if not self._is_worth_rolling(iteration, count):
+                return None
+        return self._rolled(arrival, iteration, whole=True)
 
     def _rolled_up(
         self, start: rolling.Start | None, iteration: Iteration, after: Arrival
-    ) -> Arrival:
-        """Roll up all iterations, or those that follow, or none.
+    ) -> Arrival | None:
+        """Roll up all iterations, or those that follow; None if neither can be.
 
         Args:
             start: the state before the first iteration; None if others were made, too.
@@ -370,7 +364,7 @@ class LoopRun:
             The values after the last iteration that was made.
         """
         whole = None if start is None else self._rolled_whole(start, iteration, after)
-        return whole or self._rolled(after) or after
+        return whole or self._rolled(after, iteration)
 
     def _rolled_whole(
         self, start: rolling.Start, iteration: Iteration, after: Arrival
@@ -394,7 +388,8 @@ class LoopRun:
         run.enter(self.header, start.arrival)
         here = attrs.evolve(self, run=run)
         carry = here._carry_from(start.arrival)
-        last = here._rolled(start.arrival, rolling.compared(iteration, carry, after, buffers))
+        like = rolling.compared(iteration, carry, after, buffers)
+        last = here._rolled(start.arrival, like, whole=True)
         if last is None:
             undo()
         else:
@@ -403,23 +398,38 @@ class LoopRun:
 
     def _carry_from(self, arrival: Arrival) -> Carry:
         counting = self.loop.counting
-        assert counting is not None, "a loop over items counts"
-        return Carry.at_arrival(self.run, self.loop, arrival, counting.counter, True)
+        counter = None if counting is None else counting.counter
+        carry = Carry.at_arrival(self.run, self.loop, arrival, counter, True)
+        return attrs.evolve(carry, is_counted=True)
 
-    def _rolled(self, arrival: Arrival, like: Iteration | None = None) -> Arrival | None:
+    def _rolled_from(
+        self,
+        arrival: Arrival,
+        is_worth_it: Callable[[int], bool],
+        like: Iteration | None = None,
+    ) -> Rolled:
+        """Return the iterations from some values on, rolled up."""
+        counting, rest, end = self.loop.counting, self.items, None
+        if isinstance(rest, operators.Items):
+            end = rest.length
+        elif counting is not None:
+            rest, end = rest[arrival[counting.counter] :], len(rest)
+        return Rolled(self._carry_from(arrival), self.inner, rest, end, is_worth_it, like)
+
+    def _rolled(self, arrival: Arrival, like: Iteration, *, whole: bool = False) -> Arrival | None:
         """Roll up the iterations that follow; None where they are made in Python.
 
         Args:
             arrival: the values before them.
-            like: an iteration that all of them should be like; None if the first was another one.
+            like: an iteration that was made.
+            whole: whether all of them should be like it.
         """
-        counting, items, session = self.loop.counting, self.items, self.run.session
-        assert counting is not None, "a loop over items counts"
+        session = self.run.session
         rewind, choices = session.mark(), session.choices
-        rest = items[arrival[counting.counter] :]
-        rolled = Rolled(self._carry_from(arrival), self.inner, rest, len(items), like)
+        worth = partial(self._is_worth_rolling, like)
+        rolled = self._rolled_from(arrival, worth, like if whole else None)
         last = self._attempt(rolled.made)
-        if last is not None and like is not None:
+        if last is not None and whole:
             if session.choices > choices and not like.chooses:
                 rewind()
                 return None
@@ -457,17 +467,10 @@ class LoopRun:
                 raise
             if length is not None and isinstance(error, RaisedError):
                 raise
-            if is_long and not isinstance(error, RestructuredError):
+            if is_long and not isinstance(error, staging_values.StagingError):
                 raise
         rewind()
         return None
-
-
-def _counts(items: operators.Items) -> bool:
-    """Return whether the items depend on their indices."""
-    if isinstance(items, operators.Together):
-        return any(map(_counts, items.parts))
-    return isinstance(items, operators.Steps)
 
 
 def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:

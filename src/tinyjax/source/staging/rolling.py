@@ -10,6 +10,7 @@ that no program can express, the loop goes on in Python.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -20,14 +21,18 @@ import tinyjax.numpy as jnp
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source.staging import operators, values as staging_values
-from tinyjax.source.staging.arrays import RaggedView, StagedArray
+from tinyjax.source.staging.arrays import StagedArray, at_now
 from tinyjax.source.staging.carry import CarriedPart, Carry, RepeatedError
-from tinyjax.source.staging.exits import Arrival
+from tinyjax.source.staging.exits import Arrival, Outcome
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import Buffer, Iteration, Session, restore
+from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_in, restore
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
 _CONTROL_FLOW: Final = 40
+#: The number of iterations as long as it is not known: more than the one that is.
+_UNKNOWN: Final = 2
+#: A loop whose condition Python knows is rolled up if it has fewer iterations.
+_MOST: Final = 10**6
 #: How often an iteration is staged until it is known what it carries.
 _ATTEMPTS: Final = 6
 
@@ -135,16 +140,7 @@ def _counts(session: Session) -> tuple[int, int, int]:
 
 def _buffers_of(run: Run) -> set[Buffer]:
     """Return the arrays that the variables of a run hold."""
-    parts = [part for value in run.env.values() for part in staging_values.take_apart(value)[0]]
-    buffers = {_owner(part) for part in parts if isinstance(part, (StagedArray, RaggedView))}
-    return buffers.intersection(run.session.buffers)
-
-
-def _owner(array: StagedArray | RaggedView) -> Buffer:
-    owner: Any = array
-    while not isinstance(owner, Buffer):
-        owner = owner.owner
-    return owner
+    return buffers_in([*run.env.values()]).intersection(run.session.buffers)
 
 
 def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
@@ -160,14 +156,34 @@ def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
     return index if is_simple and len(set(map(len, index))) == 1 else None
 
 
+def _length(items: Any) -> int:
+    return int(items.length) if isinstance(items, operators.Items) else len(items)
+
+
+def _without_index(body: staging.Staged) -> tuple[staging.Staged, bool]:
+    """Return the program of an iteration without its last argument, and whether that is used."""
+    *binders, index = body.jaxpr.in_binders
+    atoms = [*body.jaxpr.outs, *[x for eqn in body.jaxpr.eqns for x in eqn.inputs]]
+    if any(x is index for x in atoms):
+        return body, True
+    jaxpr = jx.Jaxpr(tuple(binders), body.jaxpr.eqns, body.jaxpr.outs)
+    return staging.Staged(jaxpr, body.consts), False
+
+
 class RestageError(staging_values.StagingError):
     """An iteration must be staged again, with what is known by now about its carry."""
 
 
 class Rolled:
-    """A rolled loop.
+    """A rolled loop: over items, or while a condition holds that Python knows.
 
     Attributes:
+        carry: what it carries.
+        inner: the blocks at which an iteration ends.
+        items: what it iterates over; None for a ``while`` loop.
+        end: the counter after it, if it has one.
+        count: the number of iterations; of a ``while`` loop, as far as it is known.
+        is_worth_it: whether so many iterations are to be rolled up.
         fixed: the numbers that Python knows in each iteration.
         changing: those that vary, with their values at the beginning of each iteration and after
             the last, if these were computed.
@@ -178,35 +194,43 @@ class Rolled:
         carry: Carry,
         inner: frozenset[int],
         items: Any,
-        end: int,
+        end: int | None,
+        is_worth_it: Callable[[int], bool],
         like: Iteration | None = None,
     ) -> None:
         like = like or Iteration(0, False)
         live = _buffers_of(carry.run) if like.buffers else ()
         buffers = tuple([buffer for buffer in like.buffers if buffer in live])
-        self.carry = attrs.evolve(carry, buffers=buffers)
         self.inner = inner
         self.items = items
-        self.end: int = end
-        self.count: int = len(items)
+        self.end = end
+        self.count: int = _UNKNOWN if items is None else _length(items)
+        self.is_worth_it = is_worth_it
+        self._like = like
+        self._begin(attrs.evolve(carry, buffers=buffers))
+
+    def _begin(self, carry: Carry) -> None:
+        """Assume of a carry what is not known of it yet."""
+        self.carry = carry
         self.starts: dict[CarriedPart, Any] = carry.parts()
         self.fixed: set[CarriedPart] = {
             place
             for place, part in self.starts.items()
             if staging_values.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
-        } - like.varying
+        } - self._like.varying
         self.changing: dict[CarriedPart, list[Any] | None] = dict.fromkeys(
-            sorted(self.fixed & like.counted)
+            sorted(self.fixed & self._like.counted)
         )
         self.leaves: dict[CarriedPart, staging_values.Known] = {}
         self.following: dict[CarriedPart, Any] = {}
+        self._goes_on: Any = True
 
     def iteration(self, like: Iteration) -> Iteration:
         """Return an iteration with what the rolled ones change."""
         return attrs.evolve(
             like,
             buffers=self.carry.buffers,
-            varying=frozenset(self.starts) - self.fixed,
+            varying=like.varying | (frozenset(self.starts) - self.fixed),
             counted=frozenset(self.changing),
         )
 
@@ -222,37 +246,75 @@ class Rolled:
             except RestageError:
                 pass
             except RepeatedError as again:
-                now, more = self.carry, again.carry
-                if more.buffers == now.buffers:
-                    raise
-                self.carry = attrs.evolve(now, buffers=more.buffers)
+                carry = attrs.evolve(again.restart(), fixed={})
+                self._like = self.iteration(self._like)
+                self._begin(carry)
         raise staging_values.NotUniformError
 
     def _made(self) -> Arrival:
         carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in self.fixed})
 
-        def iteration(*arrays: Array) -> list[Array]:
-            *state, index = arrays
+        def iteration(*operands: Array) -> list[Array]:
+            *arrays, index = operands
+            state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
             iterations = staging_values.Iterations(index, self.count)
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
             with tr.assigned(staging_values.current_iterations, iterations):
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
-                outcome = here.iteration(
-                    state, index, self._item(self.items, iterations), self.inner
-                )
+                outcome = self._outcome(here, state, slices, iterations)
                 if outcome.only != carry.loop.header:
                     raise staging_values.NotUniformError
                 after = here.following(outcome.arrivals[carry.loop.header])
                 self.following = {place: after.parts()[place] for place in self.fixed}
                 return here.next_arrays(outcome, state)
 
-        index = operators.integer(jnp.arange(self.count))
-        state, body = carry.match(iteration, [index.aval.row()])
+        rows = [*self.items.arrays] if isinstance(self.items, operators.Items) else []
+        avals = [*[row.aval.row() for row in rows], staging_values.INTEGER]
+        state, body = carry.match(iteration, avals)
         self._decide()
-        outs = carry.scan(body, state, [index], self.count)
+        body, is_indexed = _without_index(body)
+        if is_indexed:
+            rows.append(operators.integer(jnp.arange(self.count)))
+        outs = carry.scan(body, state, rows, self.count)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
-        return done.last_arrival(outs, self.end, self.count)
+        return done.last_arrival(outs, self.count, self.end)
+
+    def _outcome(
+        self,
+        here: Carry,
+        state: Sequence[Array],
+        slices: Sequence[Array],
+        iterations: staging_values.Iterations,
+    ) -> Outcome:
+        """Make an iteration."""
+        if self.items is not None:
+            item = (
+                self.items.row(slices, iterations.index)
+                if isinstance(self.items, operators.Items)
+                else self._item(self.items, iterations)
+            )
+            return here.iteration(state, iterations.index, item, self.inner)
+        run, test = here.at_test(state), here.loop.test
+        first, _ = run.graph.blocks[here.loop.header].exits
+        assert test is not None, "the loop begins with its condition"
+        assert first.unless is not None, "it is a conditional branch"
+        held = at_now(run.read(first.unless))
+        if isinstance(held, Array):
+            raise staging_values.NotUniformError
+        ends = first.target == test.inside.target
+        self._goes_on = run.session.call(operator.not_, (held,), {}) if ends else held
+        return run.follow(test.inside, self.inner)
+
+    def _is_left(self, iteration: int) -> bool:
+        """Return whether there are no more than so many iterations."""
+        if self.count != _UNKNOWN:
+            return iteration == self.count
+        held = self._goes_on
+        now = held.item(iteration) if isinstance(held, staging_values.Known) else held
+        if iteration == _MOST:
+            raise staging_values.NotUniformError
+        return not now
 
     def _leaf(
         self, place: CarriedPart, iterations: staging_values.Iterations
@@ -298,7 +360,9 @@ class Rolled:
             ):
                 self.changing[place] = None
                 again = True
-        if not again and self.changing:
+        if again and self.items is None:
+            self.count, self.changing = _UNKNOWN, dict.fromkeys(self.changing)
+        if not again and (self.changing or self.items is None):
             carried = self._simulated()
             for place, values in carried.items():
                 known = self.changing[place]
@@ -319,9 +383,15 @@ class Rolled:
             place: [self.starts[place]] if leaf.complete else leaf.values  # which grows
             for place, leaf in self.leaves.items()
         }
-        for i in range(self.count):
+        i = 0
+        while not self._is_left(i):
             following = [self.following[place] for place in carried]
             now = [x.item(i) if isinstance(x, staging_values.Known) else x for x in following]
             for values, value in zip(carried.values(), now, strict=True):
                 values.append(value)
+            i += 1
+        if self.count == _UNKNOWN:
+            self.count = i
+            if not self.is_worth_it(i):
+                raise staging_values.NotUniformError
         return carried

@@ -282,9 +282,11 @@ class Run:
         raised: list[RaisedError] = []
 
         def attempt() -> Outcome:
-            managers = len(self.session.managers)
+            managers, buffers = len(self.session.managers), len(self.session.buffers)
             try:
-                return attrs.evolve(go_on(), changes=self.session.changes())
+                outcome, changes = go_on(), self.session.changes()
+                made = frozenset(self.session.buffers[buffers:])
+                return attrs.evolve(outcome, changes=changes, made=made)
             except RaisedError as error:
                 self.session.leave_all(managers)
                 raised.append(RaisedError(error.message, error.location))  # without its frames

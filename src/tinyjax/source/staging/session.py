@@ -22,7 +22,13 @@ from tinyjax.core.values import Array
 from tinyjax.source import facts
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import graph as staging_graph
-from tinyjax.source.staging.values import MutableArray, StagingError, is_same, take_apart
+from tinyjax.source.staging.values import (
+    MutableArray,
+    StagingError,
+    contents_of,
+    is_same,
+    take_apart,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,11 +79,13 @@ class Entered:
         code: the function.
         parts: the parts of what it closes over and is given.
         conditions: how many traced conditions there were around the call.
+        buffers: how many arrays that are changed in place there were before the call.
     """
 
     code: CodeType
     parts: list[Any]
     conditions: int
+    buffers: int
 
 
 @attrs.frozen(eq=False)
@@ -289,6 +297,12 @@ class Session:
         known = (StagingError, runtime.InPlaceError, errors.TinyjaxError)
         return isinstance(error, known) or error is self.error
 
+    def own_buffers(self) -> set[Buffer]:
+        """Return the arrays that only the function that is being run has made, and has."""
+        parts = [part for entered in self.entered for part in entered.parts]
+        objects = [part for part in parts if not isinstance(part, MutableArray)]
+        return {*self.buffers[self.entered[-1].buffers :]} - buffers_in(objects)
+
     def contents(self) -> dict[Buffer, Array]:
         """Return the current contents of the arrays."""
         return {buffer: buffer.content for buffer in self.buffers}
@@ -377,6 +391,19 @@ class Session:
                 "argument (static_argnums, static_argnames) end it.",
                 find.place_of(code),
             )
+
+
+def buffers_in(value: object, seen: set[int] | None = None) -> set[Buffer]:
+    """Return the arrays that are changed in place in a value, and those that its views are of."""
+    seen = set() if seen is None else seen
+    if isinstance(value, Buffer):
+        return {value}
+    parts = []
+    if id(value) not in seen and not isinstance(value, Array):
+        owner = getattr(value, "owner", None) if isinstance(value, MutableArray) else None
+        parts = contents_of(value) if owner is None else [owner]
+    seen.add(id(value))
+    return {buffer for part in parts for buffer in buffers_in(part, seen)}
 
 
 def restore(contents: dict[Buffer, Array]) -> None:

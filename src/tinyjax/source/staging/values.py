@@ -270,17 +270,18 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
         return is_undecided(value) if undecided else True
     if isinstance(value, (Known, MutableArray)):
         return True
-    if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
-        return False
     seen = set() if seen is None else seen
-    if id(value) in seen:
+    if isinstance(value, Array) or id(value) in seen:
         return False
     seen.add(id(value))
-    return any(holds_tracer(part, undecided, seen) for part in _contents(value))
+    return any(holds_tracer(part, undecided, seen) for part in contents_of(value))
 
 
-def _contents(value: object) -> list[Any]:
+def contents_of(value: object) -> list[Any]:
+    """Return the parts of a value, as far as it can be inspected; none of what is opaque."""
     match value:
+        case _ if isinstance(value, _OPAQUE) or value is runtime.UNDEFINED:
+            return []
         case _ if (parts := closures.parts_of(value)) is not None:
             return parts
         case set() | frozenset():
@@ -358,8 +359,9 @@ class Known:
         numbers = self.values if self.complete else self.values[:1] * self.iterations.count
         dtype, weak = _type_of(numbers)
         if self.complete and _is_progression(numbers):
-            start, step = numbers[0], numbers[1] - numbers[0]
-            return opd.as_array(start + step * self.iterations.index)
+            start, step, index = numbers[0], numbers[1] - numbers[0], self.iterations.index
+            distance = index if step == 1 else step * index
+            return opd.as_array(distance if start == 0 else start + distance)
         try:
             host = np.array(numbers, dtype)
         except OverflowError:
