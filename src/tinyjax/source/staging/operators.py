@@ -448,7 +448,7 @@ def _check_divisors(message: str, x: Any, y: Any) -> None:
     """Raise where a number is divided by zero, also if that is known when the program runs."""
     _check_divisor(x, y)
     if is_integer(x) and is_integer(y):
-        check(staging_values.as_array(y) == 0, ZeroDivisionError(message))
+        check(y == 0, ZeroDivisionError(message))
 
 
 floor_divide: Final = arithmetic(
@@ -490,7 +490,7 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
 def _check_count(x: Any, y: Any) -> None:
     """Raise where a shift would be by less than no bits."""
     if is_integer(x) and is_integer(y):
-        check(staging_values.as_array(y) < 0, ValueError("negative shift count"))
+        check(y < 0, ValueError("negative shift count"))
 
 
 shift_left: Final = arithmetic(
