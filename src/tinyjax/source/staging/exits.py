@@ -23,7 +23,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
-from tinyjax.source.staging import session, values as staging_values
+from tinyjax.source.staging import session, updates, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, are_alike, holds
 
 #: The values with which a block is come to: one for each of its parameters, and what else is used
@@ -181,6 +181,33 @@ class Piece:
         """Return the kind of a part, in words."""
         part = part.array if isinstance(part, Cell) else part
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
+
+    def writes(self, buffer: session.Buffer) -> list[jx.JaxprEqn] | None:
+        """Return the writes that the piece makes to an array; None if it makes another of it."""
+        part = self.changes.get(buffer)
+        if part is None:
+            return []
+        is_computed = isinstance(part, Slot)
+        return updates.writes_of(self.staged, part.index, buffer.content) if is_computed else None
+
+    def with_operands(
+        self, own: Sequence[jx.JaxprEqn], like: Sequence[jx.JaxprEqn], content: Array
+    ) -> tuple[Piece, list[Any]]:
+        """Return the piece with the operands of its writes among its results, and those parts.
+
+        Args:
+            own: its writes.
+            like: at least as many writes.
+            content: the array that is written to.
+        """
+        if not own:
+            return self, [x for write in like for x in updates.nothing(write, content)]
+        jaxpr, rest = self.staged.jaxpr, [own[-1]] * (len(like) - len(own))
+        atoms = [x for write in (*own, *rest) for x in write.inputs[1:]]
+        outs = (*jaxpr.outs, *atoms)
+        staged = staging.Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), self.staged.consts)
+        slots = [Slot(i) for i in range(len(jaxpr.outs), len(outs))]
+        return attrs.evolve(self, staged=staged), slots
 
     def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> staging.Staged:
         """Return the program with other results: parts of its values, or None for zeros."""
@@ -355,13 +382,26 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         exit_part = Slot(len(choices))
         aval = av.ShapedArray((), dtypes.int32, False)
         choices.append(Choice(first.exit_part, second.exit_part, aval))
-    changed = [*dict.fromkeys((*first.changes, *second.changes))]
-    for buffer in changed:
-        yes, no = [piece.changes.get(buffer, buffer.content) for piece in (first, second)]
-        choices.append(Choice(yes, no, buffer.content.aval))
+    changed: list[tuple[session.Buffer, Sequence[jx.JaxprEqn], int]] = []
+    for buffer in dict.fromkeys((*first.changes, *second.changes)):
+        content, start = buffer.content, len(choices)
+        mine, others = first.writes(buffer), second.writes(buffer)
+        if mine is None or others is None or not updates.are_alike(mine, others):
+            yes, no = [piece.changes.get(buffer, content) for piece in (first, second)]
+            choices.append(Choice(yes, no, content.aval))
+            changed.append((buffer, (), start))
+            continue
+        writes: Sequence[jx.JaxprEqn] = max(mine, others, key=len)
+        first, left = first.with_operands(mine, writes, content)
+        second, right = second.with_operands(others, writes, content)
+        avals = [x.aval for write in writes for x in write.inputs[1:]]
+        choices += map(Choice, left, right, avals)
+        changed.append((buffer, writes, start))
     arrays = _take(pred, first, second, choices)
-    for buffer, content in zip(changed, arrays[len(arrays) - len(changed) :], strict=True):
-        buffer.content = content
+    for buffer, writes, start in changed:
+        buffer.content = (
+            updates.applied(writes, buffer.content, arrays[start:]) if writes else arrays[start]
+        )
     layouts = session.this_session().layouts
     for array, part in zip(arrays, choices, strict=False):
         sides = (part.first, part.second)

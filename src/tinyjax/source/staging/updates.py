@@ -1,0 +1,71 @@
+"""Writes under a traced condition: of elements, in place of whole arrays.
+
+A ``cond`` that returns a changed array copies it. Where each side only writes elements, it returns
+these and their places, and one write follows it. The side that writes less writes again what it has
+written last; the one that writes nothing, an element that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+import tinyjax.numpy as jnp
+from tinyjax._primitives import dynamic_slice, gather_scatter
+from tinyjax.core import updates
+from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.values import Array
+
+#: So many writes of a side, one after the other, are made behind it.
+_MOST: Final = 4
+_WRITING: Final = (gather_scatter.scatter_p, dynamic_slice.dynamic_update_slice_p)
+
+
+def writes_of(program: staging.Staged, out: int, content: Array) -> list[jx.JaxprEqn] | None:
+    """Return the writes of which a result of a program consists; None if it is another array.
+
+    Args:
+        program: the program.
+        out: the place of the result.
+        content: the array that is written to, a constant of the program.
+    """
+    by_result = {v: eqn for eqn in program.jaxpr.eqns for v in eqn.out_binders}
+    atom, writes = program.jaxpr.outs[out], list[jx.JaxprEqn]()
+    while isinstance(atom, jx.Var) and atom in by_result and len(writes) < _MOST:
+        writes.append(by_result[atom])
+        if writes[-1].primitive not in _WRITING:
+            return None
+        atom = writes[-1].inputs[0]
+    constants = dict(zip(program.jaxpr.in_binders, program.consts, strict=False))
+    start = constants.get(atom) if isinstance(atom, jx.Var) else atom.value
+    return writes[::-1] if start is content and 0 not in content.shape else None
+
+
+def are_alike(first: Sequence[jx.JaxprEqn], second: Sequence[jx.JaxprEqn]) -> bool:
+    """Return whether all writes of two sides are of one kind."""
+    kinds = [(w.primitive, w.params, [x.aval for x in w.inputs]) for w in (*first, *second)]
+    return bool(kinds) and all(kind == kinds[0] for kind in kinds)
+
+
+def nothing(write: jx.JaxprEqn, content: Array) -> list[Array]:
+    """Return the operands of a write, without the first, that changes nothing."""
+    fresh = [jx.Var(x.aval) for x in write.inputs]
+    equal = attrs.evolve(write, inputs=tuple(fresh))
+    reading, _ = write.primitive.rule(updates.OVERWRITTEN)(equal, jx.Var(content.aval))
+    operands = {v: jnp.zeros(v.aval.shape, v.aval.dtype) for v in fresh[1:]} | {fresh[0]: content}
+    (new,) = [v for v in fresh if v not in reading.inputs]
+    binders = tuple([v for v in fresh if v is not new])
+    program = jx.Jaxpr(binders, (reading,), reading.out_binders)
+    (operands[new],) = jx.eval_jaxpr(program, [operands[v] for v in binders])
+    return [operands[v] for v in fresh[1:]]
+
+
+def applied(writes: Sequence[jx.JaxprEqn], content: Array, operands: Sequence[Array]) -> Array:
+    """Return an array after writes with other operands."""
+    rest = iter(operands)
+    for write in writes:
+        args = (content, *[next(rest) for _ in write.inputs[1:]])
+        (content,) = tr.bind(write.primitive, args, write.params)
+    return content
