@@ -75,7 +75,7 @@ def check(fun: Callable[..., Any], args: tuple[Any, ...]) -> int:
     """Compare the kinds of a function's variables with their values; return how many are known."""
     first = source.ir_of(fun)
     given = (fun, *args)
-    arguments = kinds.with_points(first, tuple(map(kinds.kind_of, given)))
+    arguments = tuple(map(kinds.kind_of, given))
     known = 0
     for program in (first, lowering.lowered(first, arguments, is_cautious=True)):
         ranks = Ranks(program, arguments)

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 import attrs
 import pytest
+from random_programs import compiled
+from reading import read_gradient
 from semantics import F, Function, check
+
+from raising import raises
+from tinyjax.errors import SourceError
 
 PROGRAMS: list[Any] = []
 
@@ -373,3 +378,28 @@ class Sub(Base):
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_it_means_what_it_means_in_python(fun: Function) -> None:
     check(fun)
+
+
+@attrs.frozen
+class Length:
+    """A class whose methods for operators give numbers with a derivative."""
+
+    v: Any
+
+    def __sub__(self, other: "Length") -> "Length":
+        return Length(self.v - other.v)
+
+    def __floordiv__(self, k: Any) -> Any:
+        return self.v * self.v / k
+
+    def __floor__(self) -> Any:
+        return self.v * 3.0
+
+
+@pytest.mark.parametrize("operation", ["d // 2", "math.floor(d)"])
+def test_methods_that_are_not_followed_are_refused(operation: str) -> None:
+    """Also of what an operator gives, which has a derivative itself."""
+    text = f"def program(x):\n    d = Length(x * x) - Length(x)\n    return {operation}\n"
+    fun = compiled(text, Length=Length, math=math)
+    with raises(SourceError, match="is a method of the class Length"):
+        read_gradient(fun, 0.7)

@@ -62,9 +62,8 @@ class Activity:
         is_cautious: whether functions that are called may change their arguments.
         shadowed: the variables that may be, or hold, arrays that are changed in place, whose
             cotangents are in their shadows.
-        ranks: the ranks of its variables, if it changes arrays.
-        aliases: the aliases of its variables, if it changes arrays.
-        writes: its writes to well-known arrays, if it changes arrays.
+        ranks: the ranks of its variables.
+        is_writing: whether it may change arrays.
         statements: the statements of the program, by the variables that they define.
         calls: the calls of these.
         uses: how often each variable is used.
@@ -79,26 +78,26 @@ class Activity:
         self.ir = program
         self.callees = callees
         self.is_cautious = is_cautious
-        self.writes_outside: bool = False
+        self.uses: Counter[ir.Variable] = program.uses
         self.shadowed: set[ir.Variable] = set()
-        self.ranks: Ranks | None = None
-        self.aliases: Aliases | None = None
-        self.writes: Writes | None = None
+        self.ranks: Ranks = Ranks(program, arguments)
+        self._arguments = arguments
         self.accumulated: set[ir.Variable] = set()
-        self.kinds: dict[ir.Variable, Kind] = {}
-        is_writing = is_cautious or any(s.function in WRITING for s in program.statements)
-        if is_writing or any(kind.is_array for kind in arguments):
-            self._find_kinds(arguments, is_writing=is_writing)
-        else:
-            self.kinds = infer(program, arguments)
+        kinds = self.ranks.kinds_of(program.variables)
+        self.kinds: dict[ir.Variable, Kind] = infer(program, arguments, assumed=kinds)
+        self.is_writing: bool = is_cautious or any(
+            s.function in WRITING for s in program.statements
+        )
+        self.writes_outside: bool = self.is_writing and self.aliases.writes_outside
+        if self.is_writing:
+            self._find_shadows(kinds)
         if not program.filename.startswith(PACKAGE_DIRECTORY):
             check_texts(program, self.kinds)
         blocks = program.blocks
         self.statements: dict[ir.Variable, ir.Statement] = {
             s.variable: s for s in program.statements
         }
-        self.calls: dict[ir.Variable, ir.Call] = {v: s.call for v, s in self.statements.items()}
-        self.uses: Counter[ir.Variable] = Counter([v for block in blocks for v in block.uses])
+        self.calls: dict[ir.Atom, ir.Call] = program.calls
         self.keeps_shadows: bool = all(map(self._keeps_shadows, program.statements))
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
@@ -143,12 +142,11 @@ class Activity:
         """Return whether all of a variable's cotangent is added to an array, in place."""
         if variable in self.accumulated:
             return True
-        is_real = self.ranks is not None and self.ranks.is_real(variable)
-        return is_real and variable in self.shadowed
+        return variable in self.shadowed and self.ranks.is_real(variable)
 
     def is_item(self, statement: ir.Statement) -> bool:
         """Return whether a statement takes real numbers, no view that is kept, from an array."""
-        if statement.function is not operator.getitem or self.ranks is None:
+        if statement.function is not operator.getitem:
             return False
         container, index = statement.call.args
         return (
@@ -170,14 +168,13 @@ class Activity:
     def is_index(self, variable: ir.Variable) -> bool:
         """Return whether a variable is an index that is best computed once more, from its parts."""
         call, ranks = self.calls.get(variable), self.ranks
-        if call is None or ranks is None or variable.name is not None or call.keywords:
+        if call is None or variable.name is not None or call.keywords:
             return False
         function = ir.value_of(call.function)
-        if function in (runtime.make_tuple, slice):
-            return all(map(ranks.is_index, call.args))
         constants = [x for x in call.args if isinstance(x, ir.Constant)]
         is_shift = function in (operator.add, operator.sub) and len(constants) == 1
-        return is_shift and all(map(ranks.is_index, call.args))
+        is_made = is_shift or function in (runtime.make_tuple, slice)
+        return is_made and all(map(ranks.is_index, call.args))
 
     def _is_concrete(self, arguments: tuple[Kind, ...]) -> bool:
         """Return whether a program computes with numbers and arrays of NumPy alone."""
@@ -186,7 +183,7 @@ class Activity:
 
     def _read_in_loop(self, statement: ir.Statement) -> list[ir.Variable]:
         """Return the arrays that a statement in a loop reads, and that nothing changes."""
-        if not self.depends(statement) or self.ranks is None:
+        if not self.depends(statement):
             return []
         if statement.function is operator.getitem and not self.is_item(statement):
             return []
@@ -201,71 +198,71 @@ class Activity:
     def is_elementwise(self, statement: ir.Statement) -> bool:
         """Return whether a statement applies formulas to real numbers and real arrays."""
         call, ranks = statement.call, self.ranks
-        if ranks is None or call.keywords or not isinstance(call.function, ir.Constant):
+        if call.keywords or not isinstance(call.function, ir.Constant):
             return False
         rule = self.rule(call)
         if rule is None or not rule.formulas or len(call.args) != len(rule.parameters):
             return False
         return all(map(ranks.is_real, (*call.args, statement.variable)))
 
-    def _find_kinds(self, arguments: tuple[Kind, ...], *, is_writing: bool) -> None:
-        """Find the ranks and kinds of variables, and those whose cotangents are in shadows."""
-        self.ranks = Ranks(self.ir, arguments)
-        variables = [v for block in self.ir.blocks for v in block.defined]
-        known = self.ranks.kinds_of(variables)
-        self.kinds = infer(self.ir, arguments, assumed=known)
-        if not is_writing:
-            return
-        numbers = {v for v in variables if self.ranks.kind_of(v).shares_nothing}
-        aliases = Aliases(self.ir, arguments, numbers, is_cautious=self.is_cautious)
-        self.aliases = aliases
-        self.writes = Writes(self.ir, self.ranks, aliases)
-        self.writes_outside = aliases.writes_outside
-        while more := self._to_shadow(aliases) - self.shadowed:
+    @functools.cached_property
+    def aliases(self) -> Aliases:
+        """The aliases of its variables."""
+        numbers = {v for v in self.ir.variables if self.ranks.kind_of(v).shares_nothing}
+        return Aliases(self.ir, self._arguments, numbers, is_cautious=self.is_cautious)
+
+    @functools.cached_property
+    def writes(self) -> Writes:
+        """Its writes to well-known arrays."""
+        return Writes(self.ir, self.ranks, self.aliases)
+
+    def _find_shadows(self, assumed: dict[ir.Variable, Kind]) -> None:
+        """Find the variables whose cotangents are in shadows."""
+        while more := self._to_shadow() - self.shadowed:
             self.shadowed |= more
-            self.kinds = infer(self.ir, arguments, self.shadowed, known)
+            self.kinds = infer(self.ir, self._arguments, self.shadowed, assumed)
         if not self.ir.filename.startswith(PACKAGE_DIRECTORY):
             Certainty(
-                self.ir, self.ranks, self.kinds, aliases, is_cautious=self.is_cautious
+                self.ir, self.ranks, self.kinds, self.aliases, is_cautious=self.is_cautious
             ).check()
-        self.shadowed -= self._read_at_once(aliases)
+        self.shadowed -= self._read_at_once()
 
-    def _to_shadow(self, aliases: Aliases) -> set[ir.Variable]:
+    def _to_shadow(self) -> set[ir.Variable]:
         """Return the active variables of all classes of arrays that the program writes to."""
+        aliases = self.aliases
         active = [v for v in aliases.written_variables if self.active(v)]
         active += [array for array, value in aliases.values if self.active(value)]
-        members = aliases.members(active)
-        return {v for v in members if self.ranks is not None and self.ranks.kind_of(v).holds_arrays}
+        return {v for v in aliases.members(active) if self.ranks.kind_of(v).holds_arrays}
 
-    def _read_at_once(self, aliases: Aliases) -> set[ir.Variable]:
+    def _read_at_once(self) -> set[ir.Variable]:
         """Return the items of arrays that are only read, and before anything is changed.
 
         They may be treated as ordinary values, whether or not they are views.
         """
-        elsewhere = Counter([v for block in self.ir.blocks for v in block.uses])
-        items: set[ir.Variable] = set()
-        for block in self.ir.blocks:
-            fresh: set[ir.Variable] = set()
-            counts: Counter[ir.Variable] = Counter()
-            for statement in block.statements:
-                call, is_written = statement.call, statement.function in WRITING
-                if is_written or aliases.reads_only(call):
-                    operands = call.args[2:] if is_written else call.atoms
-                    counts.update([x for x in operands if x in fresh])
-                if is_written or not (aliases.reads_only(call) or statement.function in TAKING):
-                    items |= {v for v in fresh if counts[v] == elsewhere[v]}
-                    fresh = set()
-                elif self._is_taken(statement):
-                    fresh.add(statement.variable)
-            items |= {v for v in fresh if counts[v] == elsewhere[v]}
-        return items
+        reads_only = self.aliases.reads_only
+
+        def reads(statement: ir.Statement, item: ir.Variable) -> bool:
+            is_written = statement.function in WRITING and item not in statement.call.args[:2]
+            return is_written or reads_only(statement.call)
+
+        def keeps(statement: ir.Statement) -> bool:
+            return reads_only(statement.call) or statement.function in TAKING
+
+        return {
+            statement.variable
+            for block in self.ir.blocks
+            for place, statement in enumerate(block.statements, 1)
+            if self._is_taken(statement)
+            and analysis.is_used_before_changes(
+                block.statements[place:], statement.variable, self.uses, reads, keeps
+            )
+        }
 
     def _is_taken(self, statement: ir.Statement) -> bool:
         """Return whether a statement reads an item of real numbers from an array."""
         call, ranks = statement.call, self.ranks
         return (
             statement.function is operator.getitem
-            and ranks is not None
             and ranks.kind_of(statement.variable).is_real_array
             and ranks.is_basic(call.args[1])
         )
@@ -305,9 +302,10 @@ class Activity:
         Those are the methods of comparisons, of rounding and of bits; and where arrays change also
         those that may hand on an array.
         """
-        is_changing = self.writes is not None
-        known = syntax.OPERATORS | {operator.getitem, abs} if is_changing else methods.UNFOLLOWED
-        if not runtime.is_in(statement.function, known | methods.UNFOLLOWED):
+        known = methods.UNFOLLOWED
+        if self.is_writing:
+            known |= syntax.OPERATORS | {operator.getitem, abs}
+        if not runtime.is_in(statement.function, known):
             return False
         count = 1 if statement.function is operator.getitem else 2
         return any(map(self.may_be_object, statement.call.args[:count]))
@@ -319,8 +317,9 @@ class Activity:
         kind = self.kinds.get(atom, ACTIVE)
         if not kind.active or kind.numeric or kind.is_array:
             return False
-        is_known = self.ranks is not None and self.ranks.kind_of(atom).form != "any"
-        return not is_known and (self.aliases is None or not self.aliases.is_native(atom))
+        # where nothing changes, operators are not checked, and may give objects
+        is_native = self.is_writing and self.aliases.is_native(atom)
+        return self.ranks.kind_of(atom).form == "any" and not is_native
 
     def is_inert(self, statement: ir.Statement) -> bool:
         """Return whether a statement makes an array of NumPy without a derivative."""

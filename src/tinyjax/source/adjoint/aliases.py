@@ -80,15 +80,12 @@ class Aliases:
         self._join([self._outside, *[v for v, kind in pairs if not kind.numeric]])
         for statement in program.statements:
             self._enter(statement)
-        for block in program.blocks:
-            for branch in block.branches:
-                for pair in program.passed(branch):
-                    self._join(pair)
+        for pair in program.passes:
+            self._join(pair)
         written = {self.class_of(array) for array, _ in self.values}
         self.writes_outside: bool = self.class_of(self._outside) in written
-        variables = [v for block in program.blocks for v in block.defined]
         self.written_variables: frozenset[ir.Variable] = frozenset(
-            [v for v in variables if self.class_of(v) in written]
+            [v for v in program.variables if self.class_of(v) in written]
         )
         self.made: frozenset[ir.Variable] = self.written_variables & self._made
         self.unknown: frozenset[ir.Variable] = self.written_variables & self._unknown

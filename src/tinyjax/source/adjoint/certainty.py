@@ -22,7 +22,7 @@ from tinyjax import errors
 from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source import facts
 from tinyjax.source.adjoint.aliases import WRITING, Aliases
-from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, literal_kind
+from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.ir import analysis, find, program as ir, read, runtime, syntax
 
@@ -126,7 +126,7 @@ class Certainty:
         self._aliases = aliases
         self._follower = follower
         self._is_cautious = is_cautious
-        self._calls: dict[ir.Atom, ir.Call] = {s.variable: s.call for s in program.statements}
+        self._calls: dict[ir.Atom, ir.Call] = program.calls
 
     def check(self) -> None:
         """Refuse the program if it has a statement that is not certain.
@@ -146,16 +146,16 @@ class Certainty:
 
     def _is_read_at_once(self, variable: ir.Variable) -> bool:
         """Return whether new values are computed of a view before anything changes."""
-        users = [s for s in self._program.statements if variable in s.call.variables]
-        for block in self._program.blocks:
-            if variable in block.used_at_end:
-                return False
-            places = [i for i, s in enumerate(block.statements) if s in users]
-            if variable in block.defined and len(places) == len(users) and users:
-                first = [s.variable for s in block.statements].index(variable)
-                between = block.statements[first + 1 : places[-1] + 1]
-                return all(map(self._computes, between)) and all(map(self._makes, users))
-        return False
+        uses = self._program.uses
+        (following,) = [
+            block.statements[place:]
+            for block in self._program.blocks
+            for place, statement in enumerate(block.statements, 1)
+            if statement.variable is variable
+        ]
+        return variable in uses and analysis.is_used_before_changes(
+            following, variable, uses, lambda s, _: self._makes(s), self._computes
+        )
 
     def _makes(self, statement: ir.Statement) -> bool:
         """Return whether a statement makes something new of an array."""
@@ -191,9 +191,7 @@ class Certainty:
             return "" if self._is_counted(statement.variable) else self._reason_of_iteration(call)
         if function is None:
             return self._reason_of_method(call)
-        if runtime.is_in(function, READING):
-            return ""
-        if self._aliases.copies(call):
+        if runtime.is_in(function, READING) or self._aliases.copies(call):
             return ""
         if runtime.is_in(function, facts.VIEWING) and self._follows(call, function):
             return ""
@@ -228,10 +226,10 @@ class Certainty:
         return is_new and all(map(aliases.is_reading, program.statements))
 
     def _kind_of(self, atom: ir.Atom) -> Kind:
-        if isinstance(atom, ir.Constant):
-            return literal_kind(atom.value)
         kind = self._ranks.kind_of(atom)
-        return kind if kind.is_array else self._kinds.get(atom, ACTIVE)
+        if isinstance(atom, ir.Constant) or kind is not ACTIVE:
+            return kind
+        return self._kinds.get(atom, ACTIVE)
 
     def _is_written(self, atoms: tuple[ir.Atom, ...]) -> bool:
         return bool(
@@ -267,7 +265,7 @@ class Certainty:
         return f".{name}"
 
     def _reason_of_index(self, index: ir.Atom, is_write: bool) -> str:
-        parts = self._parts(index)
+        parts = ir.index_parts(index, self._calls)
         if self._follower is STAGING:
             return ""
         if is_write and any(isinstance(x, ir.Constant) and x.value is None for x in parts):
@@ -277,14 +275,6 @@ class Certainty:
         if len(parts) > 1 and any(ir.value_of(x) is Ellipsis for x in parts):
             return "an index with an ellipsis"
         return ""
-
-    def _parts(self, index: ir.Atom) -> tuple[ir.Atom, ...]:
-        call = self._calls.get(index)
-        if call is not None and ir.value_of(call.function) is runtime.make_tuple:
-            return call.args
-        if isinstance(index, ir.Constant) and isinstance(index.value, tuple):
-            return tuple(map(ir.literal, index.value))
-        return (index,)
 
     def _changes_in_loop(self, items: ir.Variable) -> bool:
         """Return whether a loop over items changes what they are of, otherwise than by an item.
@@ -365,33 +355,27 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         SourceError: it gives such a text to a function that is not known, or returns it.
     """
     methods = {s.variable: s.call.args for s in program.statements if s.function is getattr}
-    texts: set[ir.Variable] = set()
 
-    def is_text(call: ir.Call) -> bool:
-        if not any(isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in call.atoms):
-            return False
+    def writes(call: ir.Call) -> bool:
         function: Any = ir.value_of(call.function)
-        if _is_error(function):
-            return True
         if isinstance(call.function, ir.Variable) and call.function in methods:
             owner, name, *_ = methods[call.function]
             return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
         if function is operator.mod:
             return isinstance(ir.value_of(call.args[0]), (str, bytes))
         is_method = isinstance(getattr(function, "__self__", None), str)
-        return is_method or runtime.is_in(function, _WRITING_TEXTS)
+        return is_method or _is_error(function) or runtime.is_in(function, _WRITING_TEXTS)
 
-    def passes(call: ir.Call) -> bool:
+    def is_text(call: ir.Call, operands: list[bool]) -> bool:
         function = ir.value_of(call.function)
-        is_known = call.function in texts or runtime.is_in(function, _PASSING_TEXTS)
-        return (is_known or _is_error(function)) and not texts.isdisjoint(call.atoms)
+        is_passing = operands[0] or runtime.is_in(function, _PASSING_TEXTS) or _is_error(function)
+        if is_passing and any(operands):
+            return True
+        return any(kinds.get(x, ACTIVE).active for x in call.variables) and writes(call)
 
-    count = -1
-    while count != len(texts):
-        count = len(texts)
-        texts.update([s.variable for s in program.statements if is_text(s.call) or passes(s.call)])
-        pairs = [x for b in program.blocks for branch in b.branches for x in program.passed(branch)]
-        texts.update([parameter for parameter, given in pairs if given in texts])
+    arguments = dict.fromkeys(program.blocks[0].arguments, False)
+    known = analysis.propagate(program, arguments, lambda _: False, is_text, operator.or_)
+    texts = {variable for variable, is_one in known.items() if is_one}
     for statement in program.statements:
         function, atoms = statement.function, {*statement.call.atoms}
         is_known = runtime.is_in(function, _ASKING) or statement.variable in texts

@@ -337,7 +337,7 @@ class _Chooser:
         """Write a call, unless it was emitted before."""
         key = (function, *args)
         if key not in self._emitted:
-            self._emitted[key] = self._emit(ir.Call(ir.function(function), args))
+            self._emitted[key] = self._emit(ir.call(function, *args))
         return self._emitted[key]
 
     def _emit(self, call: ir.Call, line: int = 0, name: str | None = None) -> ir.Variable:

@@ -128,9 +128,8 @@ def _stack_type(forward: names.Annotations) -> str:
     """Return the type of the residuals of a program without branches."""
     if len(forward.ir.blocks) > 1:
         return names.ANY
-    calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
+    calls = forward.ir.calls
     ((_, back),) = _returned(forward.ir)
-    assert isinstance(back, ir.Variable), "the pullback is made just before"
     stack = calls[back].args[1]
     if isinstance(stack, ir.Constant):
         return "tuple[()]"

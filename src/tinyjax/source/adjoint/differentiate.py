@@ -23,7 +23,6 @@ import numpy as np
 
 from tinyjax.source import facts
 from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
-from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     freeze,
@@ -31,7 +30,7 @@ from tinyjax.source.adjoint.cotangents import (
     number,
     reduce_to,
 )
-from tinyjax.source.adjoint.kinds import Kind, with_points
+from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
 from tinyjax.source.adjoint.rules import arrays, registry
@@ -73,15 +72,13 @@ def differentiate(
         callees: the functions that the adjoint calls.
         is_cautious: whether functions that are called may change their arguments.
     """
-    arguments = with_points(program, arguments)
     program = lowered(program, arguments, is_cautious=is_cautious)
     program = choices.with_harmless_operands(program, arguments, is_cautious=is_cautious)
     activity = adjoint_activity.Activity(program, arguments, callees, is_cautious=is_cautious)
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     forward = _forward(activity, f"forward_of_{name}", pullback)
-    is_ordered = is_cautious or any(s.function in WRITING for s in program.statements)
-    return Adjoint(forward, pullback, activity.writes_outside, is_ordered)
+    return Adjoint(forward, pullback, activity.writes_outside, activity.is_writing)
 
 
 #: Functions whose rules only read the shapes of operands and results.
@@ -109,12 +106,8 @@ PURE: Final = frozenset(
         number,
         reduce_to,
         shadows.shadow_of,
+        *map(registry.rule_adjoint, (runtime.make_tuple, runtime.make_list, runtime.unpacked)),
     )
-)
-
-#: Rules of containers, which need not be applied where they give nothing.
-PURE_RULES: Final = frozenset(
-    [registry.rule_adjoint(f) for f in (runtime.make_tuple, runtime.make_list, runtime.unpacked)]
 )
 
 
@@ -143,16 +136,15 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
 
 def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
-    writes = activity.writes
-    plain = writes.plain if writes is not None else frozenset()
+    plain = activity.writes.plain if activity.is_writing else ()
     used = {v for residuals in activity.residuals for v in residuals}
-    used.update([v for block in activity.ir.blocks for v in block.uses])
+    used.update(activity.ir.uses)
     is_users = find.origin_of(activity.ir.filename) is None
     for index, block in enumerate(activity.ir.blocks):
         below = [ir.Variable(0, names.STACK)] if index else []
         writer = BlockWriter([*block.arguments, *below])
-        if writes is not None and plain and not index:
-            writer.emit(runtime.log_writes, *writes.logged)
+        if plain and not index:
+            writer.emit(runtime.log_writes, *activity.writes.logged)
         for statement in block.statements:
             writer.line = statement.line
             if activity.pulled(statement):
@@ -190,7 +182,7 @@ def _check(
         args = args[:1]  # the index may be a slice
     if activity.may_be_method(statement):
         writer.emit(check_native, statement.variable, *args)
-    is_attribute = statement.function is getattr and activity.writes is not None
+    is_attribute = statement.function is getattr and activity.is_writing
     if is_attribute and activity.may_be_object(args[0]):
         writer.emit(check_stored, *args)
 
@@ -205,10 +197,9 @@ def _write(
     """Write a plain write, with the value from before, if it is used."""
     places = statement.call.args[:2]
     if is_used:
-        call = ir.Call(ir.function(operator.getitem), places)
-        if activity.ranks is not None and not activity.ranks.kind_of(statement.variable).numeric:
-            item = writer.emit_call(call)
-            call = ir.Call(ir.function(operator.pos), (item,))
+        call = ir.call(operator.getitem, *places)
+        if not activity.ranks.kind_of(statement.variable).numeric:
+            call = ir.call(operator.pos, writer.emit_call(call))
         writer.statements.append(ir.Statement(statement.variable, call, statement.line))
     writer.emit(operator.setitem, *statement.call.args)
 
@@ -270,10 +261,10 @@ class Reversal:
 
     def _remove_restorations(self) -> None:
         """Remove the restorations of arrays that nothing before their writes reads."""
-        aliases, writes = self.activity.aliases, self.activity.writes
-        if aliases is None or writes is None:
+        if not self.activity.is_writing:
             return
-        restorations = {r.statement: r.array for block in self.reversed for r in block.restorations}
+        aliases, writes = self.activity.aliases, self.activity.writes
+        restorations = {s: v for block in self.reversed for s, v in block.restorations.items()}
         read = set(map(aliases.class_of, self._read_later(restorations)))
         for block in self.reversed:
             block.writer.statements[:] = [
@@ -301,8 +292,7 @@ class Reversal:
                     for i, atom in enumerate(args)
                     if i not in skipped and isinstance(atom, ir.Variable) and atom in values
                 }
-        ranks = activity.ranks
-        return {v for v in read if ranks is None or not ranks.kind_of(v).shares_nothing}
+        return {v for v in read if not activity.ranks.kind_of(v).shares_nothing}
 
     def _remove_copies(self) -> None:
         """Remove copies of parts of shadows that are read before anything changes these."""
@@ -360,7 +350,7 @@ class Reversal:
         function = statement.function
         if function is self.activity.callees.pull_back:  # of a rule
             function = ir.value_of(statement.call.args[0])
-        return function in PURE or (function in PURE_RULES)
+        return function in PURE
 
     def new_writer(self) -> BlockWriter:
         writer = BlockWriter()

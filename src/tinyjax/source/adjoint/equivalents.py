@@ -31,8 +31,6 @@ def method_function(method: Any) -> Any:
     if isinstance(method, MethodType):
         written = isinstance(owner, tuple) or (isinstance(owner, type) and issubclass(owner, tuple))
         return (_NAMED.get(name) if written else None) or method.__func__
-    if isinstance(owner, np.ufunc):
-        return UFUNC_METHODS[name]
     if not isinstance(owner, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(owner), name]
     return arrays.METHODS.get(name) or getattr(np, name)
@@ -71,37 +69,10 @@ CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
 }
 
 
-def outer(ufunc: Any, a: Any, b: Any) -> Any:
-    """``ufunc.outer(a, b)``."""
-    return ufunc(np.reshape(a, np.shape(a) + (1,) * np.ndim(b)), b)
-
-
-def reduced(ufunc: Any, a: Any, axis: Any = 0, *, keepdims: Any = False) -> Any:
-    """``ufunc.reduce(a, axis)``."""
-    return _REDUCTIONS[ufunc](a, axis=axis, keepdims=keepdims)
-
-
-#: Reductions of numbers, by the ufunc.
-_REDUCTIONS: Final = {
-    ufunc: fun for fun, ufunc in facts.REDUCTIONS.items() if fun not in facts.DISCRETE
-}
-#: Functions that do what methods of ufuncs do.
-UFUNC_METHODS: Final[dict[str, Callable[..., Any]]] = {"outer": outer, "reduce": reduced}
-
-
 def is_ufunc_method(fun: Any) -> bool:
     """Return whether a function is a method of a ufunc, and no in-place one."""
     is_method = isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, np.ufunc)
     return is_method and fun.__name__ != "at"
-
-
-def has_ufunc_method(fun: Any, count: int, names: tuple[str, ...]) -> bool:
-    """Return whether a call is one of a method of a ufunc that is written here."""
-    if not is_ufunc_method(fun) or fun.__name__ not in UFUNC_METHODS:
-        return False
-    if fun.__name__ == "reduce":
-        return fun.__self__ in _REDUCTIONS and count <= 2 and {*names} <= {"axis", "keepdims"}
-    return count == 2 and not names
 
 
 registry.inert.add(method_function)

@@ -2,13 +2,13 @@
 
 A value is inert where it has no derivative: an integer, a string, the result of a comparison, and
 whatever is made of such. Of an active value we know whether it is a float. The cotangent of a float
-is a float, and nothing was broadcast. ``ranks`` finds what is known of arrays.
+is a float, and nothing was broadcast. ``ranks`` finds what values are; ``infer`` says which of them
+are active.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Container, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax.source.adjoint.rules import registry
-from tinyjax.source.ir import analysis, program as ir, runtime, syntax
+from tinyjax.source.ir import analysis, program as ir, runtime
 
 Form: TypeAlias = Literal[
     "any", "number", "array", "other array", "range", "slice", "dtype", "shape"
@@ -105,15 +105,6 @@ def shape(sizes: int) -> Kind:
     return Kind("shape", sizes, active=False)
 
 
-def join(x: Kind, y: Kind) -> Kind:
-    """Return the kind of a value that is of one of two kinds."""
-    if x is y:
-        return x
-    if x.numeric and y.numeric:
-        return FLOAT if x.active or y.active else NUMBER
-    return ACTIVE if x.active or y.active else INERT
-
-
 #: Looked up first, since every argument of every call is looked up.
 _BY_TYPE: Final[dict[type, Kind]] = {
     float: FLOAT,
@@ -151,15 +142,14 @@ def kind_of(value: Any) -> Kind:
 
 
 def _of_array(value: np.ndarray[Any, Any]) -> Kind:
-    match value.dtype.kind:
-        case "f":
-            return array(value.ndim)
-        case "c":
-            return ARRAY
-        case "i" | "u" | "b" if value.ndim:
-            return array(value.ndim, bool if value.dtype.kind == "b" else int)
-        case _:
-            return _of_dtype(value.dtype)
+    scalar = _SCALARS.get(value.dtype.kind)
+    if scalar is not None and value.ndim:
+        return array(value.ndim, scalar)
+    return ARRAY if value.dtype.kind in "fc" else _of_dtype(value.dtype)
+
+
+#: The types of elements by the kinds of dtypes.
+_SCALARS: Final = {"f": float, "i": int, "u": int, "b": bool}
 
 
 def _of_dtype(dtype: np.dtype[Any]) -> Kind:
@@ -180,45 +170,13 @@ def _of_function(fun: FunctionType) -> Kind:
 _FEW: Final = 8
 
 
-def literal_kind(value: Any) -> Kind:
-    """Return the kind of a constant of a program, which has no derivative."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return NUMBER if number else INERT
-
-
-def with_points(program: ir.IR, arguments: tuple[Kind, ...]) -> tuple[Kind, ...]:
-    """Return the kinds of arguments: arrays without axes are floats where they only compute.
-
-    Computing with such an array gives numbers; the array itself may be written to elsewhere.
-    """
-    point = array(0)
-    if point not in arguments:
-        return arguments
-    others: set[ir.Variable] = {v for block in program.blocks for v in block.used_at_end}
-    for statement in program.statements:
-        function = statement.function
-        is_ufunc = isinstance(function, np.ufunc) and not statement.call.keywords
-        if not (is_ufunc or function in syntax.ARITHMETIC):
-            others.update(statement.call.variables)
-    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
-    return tuple(
-        [kind if kind is not point else ARRAY if v in others else FLOAT for v, kind in pairs]
-    )
-
-
-#: Operators that give real numbers of real numbers.
-_ARITHMETIC: Final = syntax.ARITHMETIC - {operator.pow}
-#: What gives a float of numbers. Looked up by hash, since ``jnp.float64 == float``.
-_FLOATS: Final = frozenset((float, math.log, min, max))
-
-
 def infer(
     program: ir.IR,
     arguments: tuple[Kind, ...],
     active: Container[ir.Variable] = (),
     assumed: Mapping[ir.Variable, Kind] | None = None,
 ) -> dict[ir.Variable, Kind]:
-    """Find the kind of every variable of a program from those of its arguments.
+    """Find the kind of every variable of a program: that which is assumed, if it is active.
 
     Args:
         program: the program.
@@ -226,44 +184,19 @@ def infer(
         active: variables that are active whatever they are computed of.
         assumed: the kinds of some variables, if they are active.
     """
-    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
-    pinned = {s.call for s in program.statements if s.variable in active}
+    known = dict(zip(program.blocks[0].arguments, arguments, strict=True))
     assumed = assumed or {}
-    by_call = {s.call: assumed[s.variable] for s in program.statements if s.variable in assumed}
+    pinned = {s.call for s in program.statements if s.variable in active}
+    never = {s.call for s in program.statements if not assumed.get(s.variable, ACTIVE).active}
 
-    def of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
-        kind = _of_call(call, kinds)
-        if call in pinned and not kind.active:
-            kind = ACTIVE
-        return by_call.get(call, kind) if kind.active else kind
+    def is_active(call: ir.Call, operands: list[bool]) -> bool:
+        function = ir.value_of(call.function)
+        if function in runtime.AUGMENTING and isinstance(call.args[0], ir.Constant):
+            function = call.args[0].value
+        depends = any(operands) and not registry.is_inert(function)
+        return call not in never and (depends or call in pinned or function is runtime.captured)
 
-    return analysis.propagate(program, dict(pairs), lambda x: literal_kind(x.value), of_call, join)
-
-
-def _of_call(call: ir.Call, kinds: list[Kind]) -> Kind:
-    """Return the kind of a result, from the kinds of the function and the arguments."""
-    function = ir.value_of(call.function)
-    args = kinds[1:]
-    if function in runtime.AUGMENTING and isinstance(call.args[0], ir.Constant):
-        function, args = call.args[0].value, args[1:]
-    if function is not None and registry.is_inert(function):
-        whole = function in runtime.WHOLE or (
-            function in (operator.floordiv, round) and all(kind.numeric for kind in args)
-        )
-        return NUMBER if whole else INERT
-    if function is runtime.captured:
-        return ACTIVE
-    if function is runtime.defined:
-        return args[0]
-    if not any(kind.active for kind in kinds):
-        scalar = function in _ARITHMETIC and all(kind.numeric for kind in args)
-        return NUMBER if scalar else INERT
-    if all(kind.numeric for kind in args) and not call.keywords:
-        if function in (operator.pow, math.pow, np.power):
-            exponent = call.args[-1]
-            whole = isinstance(exponent, ir.Constant) and isinstance(exponent.value, int)
-            return FLOAT if whole else ACTIVE
-        rule = registry.rule_of(function)
-        if (rule is not None and rule.scalar) or function in _FLOATS:
-            return FLOAT
-    return ACTIVE
+    flags = {variable: kind.active for variable, kind in known.items()}
+    flags = analysis.propagate(program, flags, lambda _: False, is_active, operator.or_)
+    kinds = {v: assumed.get(v, ACTIVE) if is_active else INERT for v, is_active in flags.items()}
+    return kinds | known

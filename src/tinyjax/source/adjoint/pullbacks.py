@@ -708,8 +708,6 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         return rule_forward
     if registry.is_inert(fun):
         return zero_forward
-    if equivalents.has_ufunc_method(fun, len(args), (*kwargs,)):
-        return method_forward
     if isinstance(fun, OnHost) or equivalents.counterpart(fun) is not None:
         return numpy_forward
     if is_library(fun):

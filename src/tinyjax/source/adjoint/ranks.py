@@ -26,7 +26,7 @@ _SAME: Final = frozenset((runtime.defined, runtime.fitting, runtime.items_of, ar
 #: What gives one number of whatever it takes: neither several nor a truth value.
 _NUMBERS: Final[dict[Any, kinds.Kind]] = {
     **{f: kinds.NUMBER for name, f in vars(math).items() if not re.match("_|is|modf|frexp", name)},
-    **dict.fromkeys((len, int), kinds.INTEGER),
+    **dict.fromkeys((len, int, ord), kinds.INTEGER),
     float: kinds.FLOAT,
 }
 _SCALARS: Final[dict[type | None, kinds.Kind]] = {int: kinds.INTEGER, float: kinds.FLOAT}
@@ -60,7 +60,7 @@ class Ranks:
     """
 
     def __init__(self, program: ir.IR, arguments: tuple[kinds.Kind, ...]) -> None:
-        self._calls: dict[ir.Atom, ir.Call] = {s.variable: s.call for s in program.statements}
+        self._calls: dict[ir.Atom, ir.Call] = program.calls
         pairs = zip(program.blocks[0].arguments, arguments, strict=True)
         known = {v: kind if kind.form in ("number", "array") else kinds.ACTIVE for v, kind in pairs}
         self._kinds: dict[ir.Atom, kinds.Kind] = dict(known.items())
@@ -121,8 +121,9 @@ class Ranks:
             return self._of_maker(function, call, args)
         if facts.is_determined(function):
             return self._of_determined(function, call, args)
-        if function in (min, max) and len(args) > 1 and not call.keywords:
-            return functools.reduce(_join, args) if all(x.numeric for x in args) else kinds.ACTIVE
+        if function in (min, max, round) and not call.keywords and all(x.numeric for x in args):
+            is_chosen = function is not round and len(args) > 1
+            return functools.reduce(_join, args) if is_chosen else kinds.NUMBER
         is_number = not call.keywords and runtime.is_in(function, _NUMBERS)
         return _NUMBERS[function] if is_number else kinds.ACTIVE
 
@@ -205,11 +206,7 @@ class Ranks:
 
     def _parts(self, atom: ir.Atom) -> list[kinds.Kind]:
         """Return the kinds of a tuple's items, or of the one part of another index."""
-        if isinstance(atom, ir.Constant) and isinstance(atom.value, tuple):
-            return [_of_constant(ir.literal(item)) for item in atom.value]
-        call = self._calls.get(atom)
-        is_tuple = call is not None and ir.value_of(call.function) is runtime.make_tuple
-        return [*map(self.kind_of, call.args if call is not None and is_tuple else (atom,))]
+        return [*map(self.kind_of, ir.index_parts(atom, self._calls))]
 
 
 def _of_attribute(owner: kinds.Kind, name: Any) -> kinds.Kind:

@@ -24,10 +24,12 @@ ZERO: Final = ir.literal(0.0)
 EMPTY: Final = ir.literal(())
 #: The index of all of an array.
 WHOLE: Final = ir.literal(...)
-ZEROS_LIKE: Final = ir.Constant(np.zeros_like, "np.zeros_like")
-SUM: Final = ir.Constant(np.sum, "np.sum")
-VDOT: Final = ir.Constant(np.vdot, "np.vdot")
-OUTER: Final = ir.Constant(np.outer, "np.outer")
+#: The cotangents of both operands of a product, by the numbers of their axes.
+_PRODUCTS: Final = {
+    (1, 1): ("ct * b", "ct * a"),
+    (2, 1): ("np.outer(ct, b)", "ct @ a"),
+    (1, 2): ("b @ ct", "np.outer(a, ct)"),
+}
 
 
 class BlockWriter(ir.StatementWriter):
@@ -38,6 +40,10 @@ class BlockWriter(ir.StatementWriter):
         self.statements: list[ir.Statement] = []
         self.exits: tuple[ir.Branch, ...] = ()
         self.line = 0
+
+    def cotangent(self, target: ir.Atom, fun: Callable[..., object], *args: ir.Atom) -> ir.Variable:
+        """Write a call that gives a cotangent of a value."""
+        return self.emit(fun, *args, name=cotangent_name(target))
 
     def block(self) -> ir.Block:
         return ir.Block(tuple(self.arguments), tuple(self.statements), self.exits)
@@ -80,57 +86,49 @@ class Cotangents:
             return self.totals[v].atom
         return ZERO if self.activity.kind(v) is FLOAT else ir.NONE
 
-    def give_rest(self, target: ir.Variable, atom: ir.Atom, definite: bool = False) -> None:
-        """Add to a variable's cotangent the part that is not in shadows."""
-        is_own = target in self.activity.accumulated
-        block = self.block if is_own else None
-        Cotangents(self.activity, self.writer, self.totals, block).give(target, atom, definite)
-
-    def give_wide(self, target: ir.Variable, atom: ir.Atom, negative: bool) -> None:
-        """Give the cotangent of a value that is used once, without the sums of broadcasting."""
-        if negative:
-            atom = self.writer.emit(operator.neg, atom, name=cotangent_name(target))
-        self.totals[target] = Cotangent(atom, definite=True, is_wide=True)
-
     def give(
-        self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
+        self,
+        target: ir.Variable,
+        atom: ir.Atom,
+        definite: bool,
+        negative: bool = False,
+        *,
+        is_rest: bool = False,
+        is_wide: bool = False,
     ) -> None:
-        """Add to the cotangent of a variable, or subtract from it."""
-        scalar, name = self.activity.kind(target) is FLOAT, cotangent_name(target)
+        """Add to the cotangent of a variable, or subtract from it.
+
+        Args:
+            target: the variable.
+            atom: its cotangent.
+            definite: whether that is certainly not None.
+            negative: whether it is subtracted.
+            is_rest: whether it is the part that is not in shadows.
+            is_wide: whether it is still to be summed; the variable is then used once.
+        """
+        scalar = self.activity.kind(target) is FLOAT
         is_own = target in self.activity.accumulated
-        if self.block is not None and (is_own or target in self.activity.shadowed):
+        is_shadowed = target in self.activity.shadowed and not is_rest
+        if self.block is not None and (is_own or is_shadowed):
             if negative:
-                atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+                atom, negative = self.writer.cotangent(target, operator.neg, atom), False
             if self.activity.in_shadow(target):
-                place = ir.function(runtime.increased if definite else shadows.add_part)
-                self.writer.emit_call(ir.Call(place, (self.block.shadow(target), WHOLE, atom)))
+                add = runtime.increased if definite else shadows.add_part
+                self.writer.emit(add, self.block.shadow(target), WHOLE, atom)
                 return
-            atom = self.writer.emit(shadows.deposit, self.block.local(target), atom, name=name)
+            atom = self.writer.cotangent(target, shadows.deposit, self.block.local(target), atom)
             definite = False
         if scalar and not definite:
-            atom, definite = self.writer.emit(number, atom, name=name), True
+            atom, definite = self.writer.cotangent(target, number, atom), True
         before = self.totals.get(target)
-        first = before is None or before.atom in (ir.NONE, ZERO)
+        first = is_wide or before is None or before.atom in (ir.NONE, ZERO)
         if negative and (first or not scalar):
-            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+            atom, negative = self.writer.cotangent(target, operator.neg, atom), False
         if before is not None and not first:
-            add = operator.sub if negative else operator.add if scalar else accumulate
-            atom = self.writer.emit(add, before.atom, atom, name=name)
+            total = operator.sub if negative else operator.add if scalar else accumulate
+            atom = self.writer.cotangent(target, total, before.atom, atom)
             definite = definite or before.definite
-        self.totals[target] = Cotangent(atom, definite)
-
-
-@attrs.frozen(eq=False)
-class Restoration:
-    """A statement of a pullback that gives elements of an array their value from before a write.
-
-    Attributes:
-        statement: the statement.
-        array: the array of the program.
-    """
-
-    statement: ir.Statement
-    array: ir.Variable
+        self.totals[target] = Cotangent(atom, definite, is_wide)
 
 
 class ReverseBlock:
@@ -148,7 +146,8 @@ class ReverseBlock:
         rest: the stack without these.
         cotangents: the cotangents of the variables.
         residuals: the variables of the reverse that hold values of the forward program.
-        restorations: its statements that restore elements of arrays.
+        restorations: its statements that give elements of arrays their values from before a write,
+            with the arrays.
     """
 
     def __init__(self, activity: Activity, index: int, writer: BlockWriter) -> None:
@@ -163,7 +162,7 @@ class ReverseBlock:
         self.rest: ir.Variable = ir.Variable(0, names.STACK)
         self.cotangents: Cotangents = Cotangents(activity, writer, block=self)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
-        self.restorations: list[Restoration] = []
+        self.restorations: dict[ir.Statement, ir.Variable] = {}
         #: The shadows of arrays, with the number of statements at the time of their lookup.
         self.shadows: dict[ir.Atom, tuple[ir.Variable, int]] = {}
         #: The shadows of arrays that are looked up once in a pullback.
@@ -217,9 +216,8 @@ class ReverseBlock:
         ):
             if ct.definite or not any(map(self.adds_to_container, activity.ir.statements)):
                 return ct.atom
-            return self.writer.emit(freeze, ct.atom, name=cotangent_name(parameter))
-        name = cotangent_name(parameter)
-        return self.writer.emit(shadows.deposit, self.local(parameter), ct.atom, name=name)
+            return self.writer.cotangent(parameter, freeze, ct.atom)
+        return self.writer.cotangent(parameter, shadows.deposit, self.local(parameter), ct.atom)
 
     def unpack(self) -> None:
         """Read the residuals, before everything else."""
@@ -245,8 +243,7 @@ class ReverseBlock:
             if arg in live:
                 cotangents.give(arg, found[v].atom, found[v].definite)
             elif arg in activity.accumulated and arg is not v:
-                add = ir.function(shadows.add_part)
-                writer.emit_call(ir.Call(add, (self.shadow(arg), WHOLE, found[v].atom)))
+                writer.emit(shadows.add_part, self.shadow(arg), WHOLE, found[v].atom)
         return [cotangents.atom(v) for v in live]
 
     # One statement
@@ -266,8 +263,8 @@ class ReverseBlock:
         return self.residuals[atom]
 
     def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
-        call, writes = statement.call, self.activity.writes
-        if writes is not None and statement.variable in writes.summed:
+        call = statement.call
+        if self.activity.is_writing and statement.variable in self.activity.writes.summed:
             return
         if statement.function in WRITING:
             self.undo_write(statement, ct)
@@ -340,12 +337,8 @@ class ReverseBlock:
         for i, target, item in items:
             part = item
             if is_undone and target not in self.activity.shadowed:
-                local = self.local(target)
-                part = self.writer.emit(shadows.withdraw, item, local, name=cotangent_name(target))
-            if is_rest or is_undone:
-                self.cotangents.give_rest(target, part, definite=i in definite)
-            else:
-                self.cotangents.give(target, part, definite=i in definite)
+                part = self.writer.cotangent(target, shadows.withdraw, item, self.local(target))
+            self.cotangents.give(target, part, i in definite, is_rest=is_rest or is_undone)
 
     def shadowed(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
         return isinstance(atom, ir.Variable) and atom in self.activity.shadowed
@@ -365,7 +358,7 @@ class ReverseBlock:
         if shadow is None or not all(map(_keeps_shadows, statements[count:])):
             shadow = self.view_of_shadow(array, self.writer)
             if shadow is None:
-                shadow = self.writer.emit(shadows.shadow_of, local, name=cotangent_name(array))
+                shadow = self.writer.cotangent(array, shadows.shadow_of, local)
         self.shadows[local] = shadow, len(statements)
         return shadow
 
@@ -375,36 +368,32 @@ class ReverseBlock:
             is_own = array in self.activity.accumulated
             view = None if is_own else self.view_of_shadow(array, self.prologue)
             if view is None:
-                function = ZEROS_LIKE if is_own else ir.function(shadows.shadow_of)
-                call = ir.Call(function, (self.local(array),))
-                view = self.prologue.emit_call(call, cotangent_name(array))
+                function = np.zeros_like if is_own else shadows.shadow_of
+                view = self.prologue.cotangent(array, function, self.local(array))
             self.lasting[array] = view
         return self.lasting[array]
 
     def view_of_shadow(self, array: ir.Variable, writer: BlockWriter) -> ir.Variable | None:
         """Return the shadow of a view, as a view of a shadow; None where it is not known."""
-        call, ranks = self.activity.calls.get(array), self.activity.ranks
-        if call is None or ranks is None or ir.value_of(call.function) is not operator.getitem:
+        call = self.activity.calls.get(array)
+        if call is None or ir.value_of(call.function) is not operator.getitem:
             return None
         container, index = call.args
-        if not ranks.is_real(array) or not self.is_view(container, index):
+        if not self.activity.ranks.is_real(array) or not self.is_view(container, index):
             return None
         assert isinstance(container, ir.Variable), "it has a shadow"
         places = self.shadow(container), self.local(index, writer)
-        return writer.emit(operator.getitem, *places, name=cotangent_name(array))
+        return writer.cotangent(array, operator.getitem, *places)
 
     def is_view(self, container: ir.Atom, index: ir.Atom) -> bool:
         """Return whether the shadow of an item is a view of that of its array."""
         ranks = self.activity.ranks
-        if ranks is None or not self.shadowed(container):
-            return False
-        return ranks.is_real(container) and ranks.is_basic(index)
+        return self.shadowed(container) and ranks.is_real(container) and ranks.is_basic(index)
 
     def undo_write(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Undo a statement's write to an array, and return the cotangent of the written value."""
         array, index, value = statement.call.args
-        writes = self.activity.writes
-        is_plain = writes is not None and statement.variable in writes.plain
+        is_plain = statement.variable in self.activity.writes.plain
         if is_plain and (ct.atom is ir.NONE or not self.shadowed(array)):
             if self.shadowed(array):
                 self.plainly_written(statement, self.shadow(array))
@@ -415,50 +404,38 @@ class ReverseBlock:
         if not self.shadowed(array):
             self.writer.emit(runtime.exchange, *places, before)
             return
-        if statement.function is runtime.exchange and ct.atom is ir.NONE and self.simple(statement):
-            shadow = self.shadow(array)
-            part = self.writer.emit(runtime.replaced, shadow, places[1], ZERO)
-            self.writer.emit(runtime.exchange, *places, before)
-            if self.activity.active(value):
-                ranks = self.activity.ranks
-                if ranks is None or not ranks.kind_of(value).numeric:
-                    part = self.writer.emit(reduce_to, part, self.local(value))
-                self.cotangents.give(value, part, definite=True)
-            return
         if statement.variable in self.activity.shadowed:
             ct = self.withdrawn(statement, ct)
         rule = registry.rule_adjoint(statement.function)
-        call = ir.Call(ir.function(rule), (ct.atom, before, *places, self.local(value)))
-        parts = self.writer.emit_call(call)
+        parts = self.writer.emit(rule, ct.atom, before, *places, self.local(value))
         self.distribute(parts, [(2, value)])
 
     def plainly_written(self, statement: ir.Statement, shadow: ir.Variable) -> None:
         """Return the cotangent of a value that is written to, or added to, known elements."""
         activity, (_, at, value) = self.activity, statement.call.args
-        writes, ranks = activity.writes, activity.ranks
-        assert writes is not None, "the program writes to arrays"
-        assert ranks is not None, "the program writes to arrays"
-        increment = writes.increments.get(statement.variable)
-        is_array = not ranks.kind_of(statement.variable).numeric
+        increment = activity.writes.increments.get(statement.variable)
+        is_array = not activity.ranks.kind_of(statement.variable).numeric
         target = value if increment is None else increment.value
-        part: ir.Variable | None = None
-        name = cotangent_name(target)
         negative = increment is not None and increment.negative
+        part: ir.Variable | None = None
         if activity.active(target):
-            part = self.writer.emit(operator.getitem, shadow, self.local(at), name=name)
-            if is_array and negative:
-                part, negative = self.writer.emit(operator.neg, part, name=name), False
-            elif is_array:
-                part = self.writer.emit(operator.pos, part, name=name)
+            part = self.writer.cotangent(target, operator.getitem, shadow, self.local(at))
+            if is_array:
+                copy = operator.neg if negative else operator.pos
+                part, negative = self.writer.cotangent(target, copy, part), False
         if increment is None:
             self.writer.emit(operator.setitem, shadow, self.local(at), ZERO)
         if activity.active(target) and part is not None:
-            if is_array and self.is_single(target):
-                self.cotangents.give_wide(target, part, negative)
-                return
-            if is_array:
-                part = self.fitted(part, target)
-            self.cotangents.give(target, part, definite=True, negative=negative)
+            self.give(target, part, negative, is_broadcast=is_array)
+
+    def give(
+        self, target: ir.Variable, atom: ir.Atom, negative: bool, *, is_broadcast: bool
+    ) -> None:
+        """Give the cotangent of an operand, which may have been broadcast."""
+        is_wide = is_broadcast and self.is_single(target)
+        if is_broadcast and not is_wide:
+            atom = self.fitted(atom, target)
+        self.cotangents.give(target, atom, definite=True, negative=negative, is_wide=is_wide)
 
     def is_single(self, target: ir.Variable) -> bool:
         """Return whether the cotangent of an array may be summed further back, over its axes.
@@ -469,42 +446,26 @@ class ReverseBlock:
         source = activity.statements.get(target)
         if source is None or activity.uses[target] != 1 or target not in self.defined:
             return False
-        if (
-            activity.ranks is None
-            or activity.ranks.kind_of(target).numeric
-            or target in activity.shadowed
-        ):
+        if activity.ranks.kind_of(target).numeric or target in activity.shadowed:
             return False
         if source.function is operator.getitem:
             return activity.is_item(source) and self.adds_in_place(source.call.args[0])
         return activity.is_elementwise(source)
 
-    def fitted(self, ct: ir.Variable, target: ir.Variable) -> ir.Variable:
+    def fitted(self, ct: ir.Atom, target: ir.Variable) -> ir.Variable:
         """Return the cotangent of a number or an array that may have been broadcast."""
-        name = cotangent_name(target)
-        if self.activity.ranks is not None and self.activity.ranks.kind_of(target).numeric:
-            return self.writer.emit_call(ir.Call(SUM, (ct,)), name)
-        return self.writer.emit(reduce_to, ct, self.local(target), name=name)
+        if self.activity.ranks.kind_of(target).numeric:
+            return self.writer.cotangent(target, np.sum, ct)
+        return self.writer.cotangent(target, reduce_to, ct, self.local(target))
 
     def restore(self, statement: ir.Statement) -> None:
         """Give an array its elements from before a plain write."""
         array, index, _ = statement.call.args
-        writes = self.activity.writes
-        assert writes is not None, "the program writes to arrays"
         assert isinstance(array, ir.Variable), "constants are not written to"
-        before = writes.before.get(statement.variable, statement.variable)
+        before = self.activity.writes.before.get(statement.variable, statement.variable)
         places = self.local(array), self.local(index)
-        store = ir.Call(ir.function(operator.setitem), (*places, self.local(before)))
-        self.writer.emit_call(store)
-        self.restorations.append(Restoration(self.writer.statements[-1], array))
-
-    def simple(self, statement: ir.Statement) -> bool:
-        """Return whether a statement writes real numbers to as many elements of a real array."""
-        ranks, (_, index, value) = self.activity.ranks, statement.call.args
-        if ranks is None or not ranks.is_basic(index):
-            return False
-        kinds = ranks.kind_of(statement.variable), ranks.kind_of(value)
-        return kinds[0].axes == kinds[1].axes and all(kind.is_real for kind in kinds)
+        self.writer.emit(operator.setitem, *places, self.local(before))
+        self.restorations[self.writer.statements[-1]] = array
 
     def item(self, statement: ir.Statement, ct: Cotangent) -> None:
         """Add the cotangent of an item to the shadow of its array."""
@@ -513,14 +474,13 @@ class ReverseBlock:
             return
         if self.activity.is_item(statement) and ct.is_wide:
             places = self.shadow(container), self.local(index)
-            part = self.writer.emit(operator.getitem, *places, name=cotangent_name(container))
+            part = self.writer.cotangent(container, operator.getitem, *places)
             fitted = self.writer.emit(reduce_to, ct.atom, part)
             self.writer.emit(runtime.increased, part, WHOLE, fitted)
             return
         if self.activity.is_item(statement):
-            add = ir.function(runtime.increased if ct.definite else shadows.add_part)
-            places = self.shadow(container), self.local(index)
-            self.writer.emit_call(ir.Call(add, (*places, ct.atom)))
+            add = runtime.increased if ct.definite else shadows.add_part
+            self.writer.emit(add, self.shadow(container), self.local(index), ct.atom)
             return
         if self.activity.in_shadow(statement.variable) and self.is_view(container, index):
             return  # its shadow is a view of the array's
@@ -558,22 +518,19 @@ class ReverseBlock:
         if self.activity.in_shadow(container):
             self.writer.emit(with_item, ir.NONE, ct.atom, *operands)
             return
-        total = self.cotangents.atom(container)
-        name = cotangent_name(container)
-        total = self.writer.emit(with_item, total, ct.atom, *operands, name=name)
+        before = self.cotangents.atom(container)
+        total = self.writer.cotangent(container, with_item, before, ct.atom, *operands)
         self.cotangents.totals[container] = Cotangent(total, definite=False)
 
     def withdrawn(self, statement: ir.Statement, ct: Cotangent) -> Cotangent:
         """Return the cotangent of a result, including the shadows of its arrays."""
         activity, v = self.activity, statement.variable
-        is_own = activity.aliases is not None and activity.aliases.copies(statement.call)
-        if activity.in_shadow(v) and is_own:
-            part = self.writer.emit(shadows.pop, self.local(v), name=cotangent_name(v))
+        if activity.in_shadow(v) and activity.aliases.copies(statement.call):
+            part = self.writer.cotangent(v, shadows.pop, self.local(v))
             return Cotangent(part, definite=activity.lasting(v) and v in self.home.lasting)
         operands = [self.local(x) for x in statement.call.args if isinstance(x, ir.Variable)]
-        y, name = self.local(statement.variable), cotangent_name(statement.variable)
-        parts = (ir.function(shadows.withdraw), (ct.atom, y, *operands))
-        return Cotangent(self.writer.emit_call(ir.Call(*parts), name), definite=False)
+        total = self.writer.cotangent(v, shadows.withdraw, ct.atom, self.local(v), *operands)
+        return Cotangent(total, definite=False)
 
     def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
         targets = statement.call.atoms
@@ -595,35 +552,21 @@ class ReverseBlock:
             return False
         floats = self.activity.kind(statement.variable) is FLOAT
         known = (*call.args, statement.variable)
-        is_real = ranks is not None and all(map(ranks.is_real, known))
+        is_real = all(map(ranks.is_real, known))
         if not (floats or is_real) and (len(call.args) > 1 or rule.overloaded):
             return False
         atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
-        cotangents: list[tuple[ir.Variable, ir.Atom, bool]] = []
-        wide: list[tuple[ir.Variable, ir.Atom, bool]] = []
+        parts: list[tuple[ir.Variable, ir.Atom, bool, bool]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
                 negative = text == "-ct"
                 factor = self.factor(call, target, text, ct)
-                if factor is not None:
-                    cotangents.append((target, factor, negative))
-                    continue
-                tree = ast.parse("ct" if negative else text, mode="eval").body
-                atom = self.formula(tree, atoms, ct.atom)
-                if isinstance(atom, ir.Variable) and atom is not ct.atom:
-                    name = cotangent_name(target)
-                    atom = ir.name_last(self.writer.statements, atom, name)
-                if (ct.is_wide or not floats) and isinstance(atom, ir.Variable):
-                    if self.is_broadcast(call, target, ct) and self.is_single(target):
-                        wide.append((target, atom, negative))
-                        continue
-                    if self.is_broadcast(call, target, ct):
-                        atom = self.fitted(atom, target)
-                cotangents.append((target, atom, negative))
-        for target, atom, negative in cotangents:
-            self.cotangents.give(target, atom, definite=True, negative=negative)
-        for target, atom, negative in wide:
-            self.cotangents.give_wide(target, atom, negative)
+                whole = factor or self.formula("ct" if negative else text, atoms, ct.atom, target)
+                may_be_wide = factor is None and isinstance(whole, ir.Variable)
+                is_broadcast = may_be_wide and self.is_broadcast(call, target, ct)
+                parts.append((target, whole, negative, is_broadcast and (ct.is_wide or not floats)))
+        for target, atom, negative, is_broadcast in parts:
+            self.give(target, atom, negative, is_broadcast=is_broadcast)
         return True
 
     def factor(
@@ -631,27 +574,26 @@ class ReverseBlock:
     ) -> ir.Variable | None:
         """Return the cotangent of a number that an array is multiplied with."""
         ranks, others = self.activity.ranks, [x for x in call.args if x is not target]
-        if ranks is None or text not in ("ct * b", "a * ct") or len(others) != 1:
+        if text not in ("ct * b", "a * ct") or len(others) != 1:
             return None
         if not (ranks.kind_of(target).numeric and ranks.kind_of(others[0]).is_real_array):
             return None
-        product = ir.function(inner_product) if ct.is_wide else VDOT
-        operands = (ct.atom, self.local(others[0]))
-        return self.writer.emit_call(ir.Call(product, operands), cotangent_name(target))
+        product = inner_product if ct.is_wide else np.vdot
+        return self.writer.cotangent(target, product, ct.atom, self.local(others[0]))
 
     def is_broadcast(self, call: ir.Call, target: ir.Variable, ct: Cotangent) -> bool:
         """Return whether an operand of an elementwise function may have been broadcast."""
         ranks = self.activity.ranks
         if ct.is_wide:
             return True
-        if ranks is None or len(call.args) == 1:
+        if len(call.args) == 1:
             return False
         return not all(ranks.kind_of(x).numeric for x in call.args if x is not target)
 
     def reduced(self, statement: ir.Statement, ct: Cotangent) -> bool:
         """Write the cotangents of a product of vectors, and of the sum of an item of an array."""
         call, ranks = statement.call, self.activity.ranks
-        if ranks is None or call.keywords or not ct.definite:
+        if call.keywords or not ct.definite:
             return False
         if statement.function in (operator.matmul, np.dot) and len(call.args) == 2:
             return self.multiplied(call, ct)
@@ -671,35 +613,32 @@ class ReverseBlock:
     def multiplied(self, call: ir.Call, ct: Cotangent) -> bool:
         """Write the cotangents of a product of vectors and matrices."""
         ranks, (a, b) = self.activity.ranks, call.args
-        if ranks is None or not (ranks.is_real(a) and ranks.is_real(b)):
+        texts = _PRODUCTS.get((ranks.kind_of(a).axes, ranks.kind_of(b).axes))
+        if texts is None or not (ranks.is_real(a) and ranks.is_real(b)):
             return False
-        sizes = ranks.kind_of(a).axes, ranks.kind_of(b).axes
-        parts: list[tuple[ir.Atom, ir.Call]] = []
-        times = ir.function(operator.matmul)
-        if sizes == (1, 1):
-            scale = ir.function(operator.mul)
-            parts = [(a, ir.Call(scale, (ct.atom, b))), (b, ir.Call(scale, (ct.atom, a)))]
-        elif sizes == (2, 1):
-            parts = [(a, ir.Call(OUTER, (ct.atom, b))), (b, ir.Call(times, (ct.atom, a)))]
-        elif sizes == (1, 2):
-            parts = [(a, ir.Call(times, (b, ct.atom))), (b, ir.Call(OUTER, (a, ct.atom)))]
-        else:
-            return False
-        emitted: list[tuple[ir.Variable, ir.Variable]] = []
-        for target, part in parts:
-            if self.activity.active(target):
-                args = tuple([x if x is ct.atom else self.local(x) for x in part.args])
-                call = ir.Call(part.function, args)
-                emitted.append((target, self.writer.emit_call(call, cotangent_name(target))))
-        for target, atom in emitted:
+        parts = [
+            (target, self.formula(text, {"a": a, "b": b}, ct.atom, target))
+            for target, text in zip((a, b), texts, strict=True)
+            if self.activity.active(target)
+        ]
+        for target, atom in parts:
             self.cotangents.give(target, atom, definite=True)
         return True
 
-    def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
+    def formula(
+        self, text: str, atoms: dict[str, ir.Atom], ct: ir.Atom, target: ir.Variable
+    ) -> ir.Atom:
+        """Write a formula for the cotangent of a variable."""
+        atom = self.expression(ast.parse(text, mode="eval").body, atoms, ct)
+        if not isinstance(atom, ir.Variable) or atom is ct:
+            return atom
+        return ir.name_last(self.writer.statements, atom, cotangent_name(target))
+
+    def expression(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
         """Write an expression of a formula."""
 
         def write(part: ast.expr) -> ir.Atom:
-            return self.formula(part, atoms, ct)
+            return self.expression(part, atoms, ct)
 
         match node:
             case ast.Name(id="ct"):

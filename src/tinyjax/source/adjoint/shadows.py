@@ -309,26 +309,24 @@ def _detached_adjoint(ct: Any, y: Any, x: Any) -> Any:
 @registry.adjoint_of(runtime.exchange, runtime.replaced)
 def exchange_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
     """Return the cotangents for exchange: exchange the shadow, and restore the array."""
-    part = None
-    if has_shadow(array):
-        shadow = shadow_of(array)
-        part = conjugated(runtime.replaced(shadow, index, 0.0))
-        if not containers.is_basic(index):
-            part = part * is_last(array, index)
-        part = cotangents.reduce_to(part, value)
-        if ct is not None:
-            add_at(shadow, index, ct)
-    runtime.exchange(array, index, y)
-    return None, None, part
+    return undone(ct, y, array, index, value, is_sum=False)
 
 
 @registry.adjoint_of(runtime.accumulate_at, runtime.increased)
 def accumulate_at_adjoint(ct: Any, y: Any, array: Any, index: Any, value: Any) -> Any:
     """Return the cotangents of the arguments of accumulate_at."""
+    return undone(ct, y, array, index, value, is_sum=True)
+
+
+def undone(ct: Any, y: Any, array: Any, index: Any, value: Any, *, is_sum: bool) -> Any:
+    """Return the cotangents of a write, or a sum, to elements of an array, and restore these."""
     part = None
     if has_shadow(array):
         shadow = shadow_of(array)
-        part = cotangents.reduce_to(conjugated(shadow[index]), value)
+        part = conjugated(shadow[index] if is_sum else runtime.replaced(shadow, index, 0.0))
+        if not is_sum and not containers.is_basic(index):
+            part = part * is_last(array, index)
+        part = cotangents.reduce_to(part, value)
         if ct is not None:
             add_at(shadow, index, ct)
     runtime.exchange(array, index, y)

@@ -8,14 +8,14 @@ leaves unchanged.
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections import Counter
 
 import attrs
 
 from tinyjax.source.adjoint.aliases import TAKING, Aliases
 from tinyjax.source.adjoint.ranks import Ranks
-from tinyjax.source.ir import program as ir, runtime
+from tinyjax.source.ir import analysis, program as ir, runtime
 
 
 @attrs.frozen(eq=False)
@@ -53,13 +53,8 @@ class Writes:
         self._program = program
         self._ranks = ranks
         self._aliases = aliases
-        self._calls = {s.variable: s.call for s in program.statements}
-        self._uses = Counter([v for block in program.blocks for v in block.uses])
-        self._passed: dict[ir.Variable, list[ir.Atom]] = {}
-        for block in program.blocks:
-            for branch in block.branches:
-                for parameter, atom in program.passed(branch):
-                    self._passed.setdefault(parameter, []).append(atom)
+        self._calls = program.calls
+        self._uses = program.uses
         for block in program.blocks:
             for place, statement in enumerate(block.statements):
                 if statement.function is runtime.exchange and self._is_plain(statement):
@@ -67,33 +62,36 @@ class Writes:
 
     def makes(self, array: ir.Variable) -> bool:
         """Return whether an array certainly lies in memory that the program has made."""
-        return self._sources(array) == set()
+        return not self._sources[array]
 
     def _enter(self, statement: ir.Statement, before: tuple[ir.Statement, ...]) -> None:
-        sources = self._sources(statement.call.args[0])
-        if sources is None:
+        sources = self._sources[statement.call.args[0]]
+        if self._program.blocks[0].arguments[0] in sources:
             return
         self.plain.add(statement.variable)
         self.logged.update(dict.fromkeys(sources))
-        self._find_before(statement, before)
-        increment = self._increment(statement, before)
+        reads = self._reads(statement, before)
+        if reads and self._ranks.kind_of(statement.variable).numeric:
+            self.before[statement.variable] = reads[0]
+        increment = self._increment(statement, reads)
         if increment is not None:
             self.increments[statement.variable] = increment
             self.summed.update(increment.parts)
 
-    def _find_before(self, statement: ir.Statement, before: tuple[ir.Statement, ...]) -> None:
-        """Find a number that was read where a statement writes, and nothing has written since."""
+    def _reads(
+        self, statement: ir.Statement, before: tuple[ir.Statement, ...]
+    ) -> list[ir.Variable]:
+        """Return what was read where a statement writes, and nothing has written since."""
         array, index, _ = statement.call.args
-        if not self._ranks.kind_of(statement.variable).numeric:
-            return
+        reads: list[ir.Variable] = []
         for earlier in reversed(before):
             call = earlier.call
             if earlier.function is operator.getitem and call.args[0] is array:
                 if self._same(call.args[1], index):
-                    self.before[statement.variable] = earlier.variable
-                    return
+                    reads.append(earlier.variable)
             elif not (self._aliases.reads_only(call) or is_index(earlier)):
-                return
+                break
+        return reads
 
     def _is_plain(self, statement: ir.Statement) -> bool:
         """Return whether a statement writes numbers or arrays of NumPy to a basic index."""
@@ -108,73 +106,47 @@ class Writes:
             and ranks.kind_of(value).axes <= ranks.kind_of(statement.variable).axes
         )
 
-    def _sources(self, array: ir.Atom) -> set[ir.Variable] | None:
-        """Return the parameters whose memory an array may be; None where it may be another's."""
-        sources: set[ir.Variable] = set()
-        seen: set[ir.Atom] = set()
-        todo: list[ir.Atom] = [array]
+    @functools.cached_property
+    def _sources(self) -> dict[ir.Atom, frozenset[ir.Variable]]:
+        """The parameters whose memory each value may be; the function for memory of others."""
         parameters = self._program.blocks[0].arguments
-        while todo:
-            atom = todo.pop()
-            if atom in seen:
-                continue
-            seen.add(atom)
-            if not isinstance(atom, ir.Variable):
-                return None
-            if atom in self._passed:
-                todo += self._passed[atom]
-            elif atom in self._calls:
-                call = self._calls[atom]
-                function = ir.value_of(call.function)
-                if function in TAKING and self._ranks.is_real(call.args[0]):
-                    todo.append(call.args[0])
-                elif function is runtime.global_value or not self._aliases.copies(call):
-                    return None
-            elif atom in parameters:
-                sources.add(atom)
-        return sources
+        elsewhere = frozenset(parameters[:1])
 
-    def _increment(
-        self, statement: ir.Statement, before: tuple[ir.Statement, ...]
-    ) -> Increment | None:
+        def of_call(
+            call: ir.Call, operands: list[frozenset[ir.Variable]]
+        ) -> frozenset[ir.Variable]:
+            function = ir.value_of(call.function)
+            if function in TAKING and self._ranks.is_real(call.args[0]):
+                return operands[1]
+            is_new = function is not runtime.global_value and self._aliases.copies(call)
+            return frozenset() if is_new else elsewhere
+
+        own = {parameter: frozenset((parameter,)) for parameter in parameters}
+        sources = analysis.propagate(
+            self._program, own, lambda _: elsewhere, of_call, frozenset.union
+        )
+        return dict(sources.items())
+
+    def _increment(self, statement: ir.Statement, reads: list[ir.Variable]) -> Increment | None:
         """Return what a statement adds to an item, if that is all it does."""
         array, index, value = statement.call.args
-        call, parts = self._single(value)
-        if call is None or ir.value_of(call.function) not in (operator.add, operator.sub):
+        call = self._calls.get(value)
+        if not isinstance(value, ir.Variable) or self._uses[value] != 1 or call is None:
+            return None
+        if ir.value_of(call.function) not in (operator.add, operator.sub):
             return None
         first, second = call.args
         is_sum = ir.value_of(call.function) is operator.add
         for item, by in ((first, second), (second, first))[: 1 + is_sum]:
-            taken = self._item_reads(item, array, index, before)
             fits = (
                 self._ranks.is_real(by)
                 and self._ranks.kind_of(by).axes <= self._ranks.kind_of(item).axes
             )
-            if taken is not None and fits:
-                return Increment(by, not is_sum, (*taken, *parts))
+            if fits and item is array and ir.value_of(index) is Ellipsis:
+                return Increment(by, not is_sum, (value,))
+            if fits and isinstance(item, ir.Variable) and item in reads and self._uses[item] == 1:
+                return Increment(by, not is_sum, (item, value))
         return None
-
-    def _single(self, atom: ir.Atom) -> tuple[ir.Call | None, list[ir.Variable]]:
-        """Return the call that defines a value which is used once."""
-        if not isinstance(atom, ir.Variable) or self._uses[atom] != 1:
-            return None, []
-        return self._calls.get(atom), [atom]
-
-    def _item_reads(
-        self, item: ir.Atom, array: ir.Atom, index: ir.Atom, before: tuple[ir.Statement, ...]
-    ) -> tuple[ir.Variable, ...] | None:
-        """Return what reads an item, if it is that of an array and nothing has changed it since."""
-        if item is array and ir.value_of(index) is Ellipsis:
-            return ()
-        call, parts = self._single(item)
-        if call is None or ir.value_of(call.function) is not operator.getitem:
-            return None
-        if call.args[0] is not array or not self._same(call.args[1], index):
-            return None
-        places = [i for i, s in enumerate(before) if s.variable is item]
-        later = before[places[0] + 1 :] if places else ()
-        is_unchanged = all(self._aliases.reads_only(s.call) or is_index(s) for s in later)
-        return (*parts,) if places and is_unchanged else None
 
     def _same(self, x: ir.Atom, y: ir.Atom) -> bool:
         """Return whether two indices are the same."""
@@ -182,7 +154,7 @@ class Writes:
             return True
         if isinstance(x, ir.Constant) and isinstance(y, ir.Constant):
             return type(x.value) is type(y.value) is int and x.value == y.value
-        first, second = [self._calls.get(z) if isinstance(z, ir.Variable) else None for z in (x, y)]
+        first, second = self._calls.get(x), self._calls.get(y)
         if first is None or second is None or len(first.args) != len(second.args):
             return False
         known = (runtime.make_tuple, slice, operator.add, operator.sub)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TypeVar
@@ -146,3 +147,31 @@ def propagate(
                 if one is not None:
                     facts[argument] = join(facts.get(argument, one), one)
     return facts
+
+
+def is_used_before_changes(
+    following: Iterable[Statement],
+    variable: Variable,
+    uses: Counter[Variable],
+    may_use: Callable[[Statement, Variable], bool],
+    keeps: Callable[[Statement], bool],
+) -> bool:
+    """Return whether only statements of its block use a variable, before anything changes.
+
+    Args:
+        following: the statements of the block after the one that defines the variable.
+        variable: the variable.
+        uses: how often each variable is used.
+        may_use: whether a statement may use the variable.
+        keeps: whether a statement changes nothing.
+    """
+    count, is_kept = 0, True
+    for statement in following:
+        if count == uses[variable] or not is_kept:
+            break
+        if variable in statement.call.variables:
+            count += statement.call.variables.count(variable)
+            if not may_use(statement, variable):
+                return False
+        is_kept = keeps(statement)
+    return count == uses[variable]

@@ -20,6 +20,7 @@ from tinyjax.source.ir.program import (
     Variable,
     function as function_named,
     literal,
+    value_of,
 )
 
 
@@ -176,25 +177,25 @@ class Expressions(functions.Functions):
             return self.call_shared(node, self.name_of(node.func.id))
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
-        if isinstance(function, Constant) and runtime.is_in(function.value, runtime.WRITERS):
+        value = value_of(function)
+        if isinstance(function, Constant) and runtime.is_in(value, runtime.WRITERS):
             return self.write_call(function, node)
-        if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
-            self.fail(f"{name}()", syntax.REFUSED[function.value], node)
-        if (option := overwriting(function, node)) is not None:
+        if runtime.is_in(value, syntax.REFUSED):
+            self.fail(f"{name}()", syntax.REFUSED[value], node)
+        if (option := overwriting(value, node)) is not None:
             self.fail(
                 f"{option}= of {name}(), by which it may change an argument,",
                 f"leave {option}= out",
                 node,
             )
-        operation = function.value if isinstance(function, Constant) else None
-        if runtime.is_in(operation, syntax.IN_PLACE) and len(node.args) == 2:
-            applied = syntax.IN_PLACE[operation]
+        if runtime.is_in(value, syntax.IN_PLACE) and len(node.args) == 2:
+            applied = syntax.IN_PLACE[value]
             constant = Constant(applied, f"operator.{applied.__name__}")
             return self.emit(runtime.augmented, constant, *map(self.expression, node.args))
-        is_ufunc = isinstance(function, Constant) and isinstance(function.value, np.ufunc)
+        is_ufunc = isinstance(value, np.ufunc)
         if is_ufunc and any(keyword.arg == "where" for keyword in node.keywords):
             self.fail(f"where= of {name}()", "write np.where(mask, result, otherwise)", node)
-        if (written := with_out(function, node)) is not None:
+        if (written := with_out(value, node)) is not None:
             call, out = written
             result = self.call(call)
             array = self.expression(out)
@@ -403,9 +404,8 @@ class Expressions(functions.Functions):
         self.enter(self.for_each(items, first.target, body))
 
 
-def overwriting(function: Atom, node: ast.Call) -> str | None:
+def overwriting(value: Any, node: ast.Call) -> str | None:
     """Return the option of a call of NumPy's or SciPy's by which it may change an argument."""
-    value: Any = function.value if isinstance(function, Constant) else None
     options = runtime.overwriting_options(value)
     if not options:
         return None
@@ -418,13 +418,12 @@ def overwriting(function: Atom, node: ast.Call) -> str | None:
     return None
 
 
-def with_out(function: Atom, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:
+def with_out(value: Any, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:
     """Split a call of NumPy's that writes its result to an array, by ``out`` or by position.
 
     Returns:
         The call that returns the result, and the array; None for another call.
     """
-    value = function.value if isinstance(function, Constant) else None
     if not runtime.is_of_numpy(value):
         return None
     names = [keyword.arg for keyword in node.keywords]
@@ -442,7 +441,7 @@ def with_out(function: Atom, node: ast.Call) -> tuple[ast.Call, ast.expr] | None
 
 def may_write(function: Atom, node: ast.Call) -> bool:
     """Return whether a call that is not split may write its result to an array."""
-    place = runtime.place_of_out(function.value) if isinstance(function, Constant) else None
+    place = runtime.place_of_out(value_of(function))
     if isinstance(node.func, ast.Attribute) and not isinstance(function, Constant):
         place = runtime.place_of_out_of_method(node.func.attr)
     names = [keyword.arg for keyword in node.keywords]

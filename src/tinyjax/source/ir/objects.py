@@ -485,21 +485,17 @@ class Objects(expressions.Expressions):
                 node,
             )
         arguments: dict[str, Any] = {}
-        for parameter in signature.parameters.values():
-            value = bound.arguments.get(parameter.name, _MISSING)
-            several = value if isinstance(value, tuple) else ()
-            if any(isinstance(x, OwnObject) for x in several):
-                self.escape(f"an object that changes, for *{parameter.name},", "name it", node)
-            if isinstance(value, OwnObject):
-                arguments[parameter.name] = value
-            elif value is not _MISSING:
-                arguments[parameter.name] = self.bound_value(value)
-            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                arguments[parameter.name] = self.bound_value(())
-            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                arguments[parameter.name] = self.bound_value({})
+        for name, parameter in signature.parameters.items():
+            several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            empty: Any = () if parameter.kind is parameter.VAR_POSITIONAL else {}
+            value = bound.arguments.get(name, empty if several else _MISSING)
+            if isinstance(value, tuple) and any(isinstance(x, OwnObject) for x in value):
+                self.escape(f"an object that changes, for *{name},", "name it", node)
+            if value is _MISSING:
+                arguments[name] = self._default(parameter, node)
             else:
-                arguments[parameter.name] = self._default(parameter, node)
+                is_own = isinstance(value, OwnObject)
+                arguments[name] = value if is_own else self.bound_value(value)
         return arguments
 
     def _argument(self, node: ast.expr) -> Atom | OwnObject:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import functools
 import keyword
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
+import numpy as np
 
 from tinyjax._base import pycode
 from tinyjax._base.pycode import Expression
@@ -64,8 +66,9 @@ def literal(value: Any) -> Constant:
 
 @functools.cache
 def function(fun: Callable[..., Any]) -> Constant:
-    """Return a function by its name."""
-    return Constant(fun, fun.__name__)
+    """Return a function by its name, which texts import; NumPy's functions by that in NumPy."""
+    prefix = "np." if getattr(np, fun.__name__, None) is fun else ""
+    return Constant(fun, f"{prefix}{fun.__name__}")
 
 
 #: What a program without a result returns.
@@ -126,6 +129,11 @@ class Statement:
         return value_of(self.call.function)
 
 
+def call(fun: Callable[..., Any], *args: Atom) -> Call:
+    """Return a call of a known function."""
+    return Call(function(fun), args)
+
+
 class StatementWriter:
     """A builder that appends statements one after the other.
 
@@ -139,7 +147,7 @@ class StatementWriter:
 
     def emit(self, fun: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
         """Write a call of a known function, and give the variable that it defines."""
-        return self.emit_call(Call(function(fun), args), name)
+        return self.emit_call(call(fun, *args), name)
 
     def emit_call(self, call: Call, name: str | None = None) -> Variable:
         """Write a call, likewise."""
@@ -260,6 +268,27 @@ class IR:
         """The statements of all blocks."""
         return [statement for block in self.blocks for statement in block.statements]
 
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that it defines."""
+        return [variable for block in self.blocks for variable in block.defined]
+
+    @property
+    def calls(self) -> dict[Atom, Call]:
+        """The calls of its statements, by the variables that they define."""
+        return {statement.variable: statement.call for statement in self.statements}
+
+    @property
+    def uses(self) -> Counter[Variable]:
+        """The number of uses of each variable."""
+        return Counter([variable for block in self.blocks for variable in block.uses])
+
+    @property
+    def passes(self) -> list[tuple[Variable, Atom]]:
+        """The arguments of blocks, each with a value that a branch gives it."""
+        branches = [branch for block in self.blocks for branch in block.branches]
+        return [pair for branch in branches for pair in self.passed(branch)]
+
     def __str__(self) -> str:
         return _listing(self.blocks)
 
@@ -284,6 +313,16 @@ class IR:
 def item_of(atom: Atom, index: int) -> Call:
     """Return an item of a tuple."""
     return Call(function(operator.getitem), (atom, Constant(index, str(index))))
+
+
+def index_parts(index: Atom, calls: dict[Atom, Call]) -> tuple[Atom, ...]:
+    """Return the items of an index that is a tuple, by the calls of its program; or the index."""
+    call = calls.get(index)
+    if call is not None and value_of(call.function) is runtime.make_tuple:
+        return call.args
+    if isinstance(index, Constant) and isinstance(index.value, tuple):
+        return tuple(map(literal, index.value))
+    return (index,)
 
 
 def name_last(statements: list[Statement], variable: Variable, name: str) -> Variable:

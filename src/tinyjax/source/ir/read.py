@@ -260,10 +260,10 @@ class Builder(objects.Objects):
 
     def augmented(self, node: ast.AugAssign) -> None:
         operation = syntax.BINARY[type(node.op)]
+        constant = ir.Constant(operation, f"operator.{operation.__name__}")
         match node.target:
             case ast.Name() | ast.Attribute() as target if self.is_variable(target):
                 before, by = self.expression(target), self.expression(node.value)
-                constant = ir.Constant(operation, f"operator.{operation.__name__}")
                 self.assign(target, self.emit(runtime.updated, constant, before, by))
             case ast.Subscript(value=container, slice=place):
                 array, index = self.expression(container), self.expression(place)
@@ -272,7 +272,6 @@ class Builder(objects.Objects):
                 self.emit(runtime.exchange, array, index, self.emit(runtime.fitting, result, array))
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 view = self.expression(node.target)
-                constant = ir.Constant(operation, f"operator.{operation.__name__}")
                 self.emit(runtime.augmented, constant, view, self.expression(node.value))
             case _:
                 self.assign(node.target, UNDEFINED)

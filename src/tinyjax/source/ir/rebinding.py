@@ -332,9 +332,7 @@ class Uses:
                 return None
             case ast.List() | ast.ListComp() | ast.Call(func=ast.Name(id="list" | "sorted")):
                 return "list"
-            case ast.BinOp(left=ast.List(), op=ast.Mult()):
-                return "list"
-            case ast.BinOp(op=ast.Mult(), right=ast.List()):
+            case ast.BinOp(left=x, op=ast.Mult(), right=y) if ast.List in (type(x), type(y)):
                 return "list"
             case ast.Dict() | ast.DictComp() | ast.Call(func=ast.Name(id="dict")):
                 return "dict"

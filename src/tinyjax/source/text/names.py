@@ -9,7 +9,6 @@ import math
 import operator
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from importlib import import_module
@@ -80,10 +79,9 @@ class Annotations:
         kinds: dict[str, list[str]] = {}
         for v, name in called.items():
             kinds.setdefault(name, []).append(self.types.get(v, ANY))
-        for block in self.ir.blocks:
-            for parameter, atom in [pair for b in block.branches for pair in self.ir.passed(b)]:
-                if not isinstance(atom, Variable) or called.get(atom) != called[parameter]:
-                    kinds[called[parameter]].append(self.type_of(atom))
+        for parameter, atom in self.ir.passes:
+            if not isinstance(atom, Variable) or called.get(atom) != called[parameter]:
+                kinds[called[parameter]].append(self.type_of(atom))
         return kinds
 
     def type_of(self, atom: Atom) -> str:
@@ -170,11 +168,6 @@ _PURE: Final = frozenset(
 _LONGEST: Final = 6
 
 
-def _uses(ir: IR) -> Counter[Variable]:
-    """Return the number of uses of each variable of a program."""
-    return Counter([v for block in ir.blocks for v in block.uses])
-
-
 @attrs.frozen(eq=False)
 class Conventions:
     """The known properties of the functions that a program calls, for the writer of its text.
@@ -204,7 +197,7 @@ class Conventions:
 def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, int]]:
     """Return, for each tuple of which only items are used, its first used item and their number."""
     parts: dict[Variable, tuple[int, int]] = {}
-    times = _uses(ir)
+    times = ir.uses
     for block in ir.blocks:
         for place, statement in enumerate(block.statements):
             if not conventions.gives_items(statement):
@@ -238,7 +231,7 @@ def taken_items(statements: Sequence[Statement], source: Variable) -> list[tuple
 
 def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:
     """Return the calls that are inlined where their values are used."""
-    everywhere = _uses(ir)
+    everywhere = ir.uses
     snapshots = {s.variable for s in ir.statements if s.function is runtime.items_of}
     inlined: dict[Variable, Call] = {}
     for block in ir.blocks:
@@ -308,8 +301,7 @@ class Coalescing:
     def __init__(self, ir: IR, inlined: dict[Variable, Call], conventions: Conventions) -> None:
         self.ir = ir
         self.apart: dict[Variable, tuple[int, int]] = taken_apart(ir, conventions)
-        used = {v for block in ir.blocks for v in block.uses}
-        self.unused: set[Variable] = {s.variable for s in ir.statements} - used
+        self.unused: set[Variable] = {s.variable for s in ir.statements}.difference(ir.uses)
         self.inlined = inlined
         self.conflicts: dict[Variable, set[Variable]] = {}
         live = analysis.liveness(ir.blocks, self._used_by, self._used_at_end)
@@ -324,8 +316,7 @@ class Coalescing:
             s.variable: "items" for s in self.ir.statements if s.function is runtime.items_of
         }
         preferences[self.ir.blocks[0].arguments[0]] = "fun"
-        defined = [v for block in self.ir.blocks for v in block.defined]
-        for v in [v for v in defined if v not in self.inlined and v not in self.apart]:
+        for v in [v for v in self.ir.variables if v not in self.inlined and v not in self.apart]:
             preferred = v.name.lstrip(".") if v.name else preferences.get(v, TEMPORARY)
             if v.name in (None, f"{COTANGENT}{TEMPORARY}", "back"):  # it shares no other's name
                 called[v] = names.fresh(preferred)
