@@ -807,12 +807,12 @@ def _attribute_of_number(owner: Any, name: str) -> Any:
 
 def get_attribute(owner: Any, name: str, *default: Any) -> Any:
     """Return an attribute as the function ``getattr`` does."""
-    if not default:
-        return attribute(owner, name)
     try:
         return attribute(owner, name)
     except AttributeError:
-        return default[0]
+        if default:
+            return default[0]
+        raise
 
 
 def has_attribute(owner: Any, name: str) -> bool:
@@ -924,18 +924,19 @@ class Place:
         set_attribute(value, self._owner, name)
 
     def __delitem__(self, key: Any) -> None:
-        method = getattr(type(self._owner), "__delitem__", None)
-        if is_captured_function(method):
-            call(method, self._owner, key)
-        else:
-            del self._owner[key]
+        _delete(operator.delitem, "__delitem__", self._owner, key)
 
     def __delattr__(self, name: str) -> None:
-        method = type(self._owner).__delattr__
-        if is_captured_function(method):
-            call(method, self._owner, name)
-        else:
-            delattr(self._owner, name)
+        _delete(delattr, "__delattr__", self._owner, name)
+
+
+def _delete(function: Callable[[Any, Any], None], name: str, owner: Any, key: Any) -> None:
+    """Delete an item or an attribute, by the method of the user's, or by a function of Python's."""
+    method = getattr(type(owner), name, None)
+    if is_captured_function(method):
+        call(method, owner, key)
+    else:
+        function(owner, key)
 
 
 def item_of(owner: Any, key: Any) -> tuple[Any, Any, Any, Any]:
@@ -1213,21 +1214,9 @@ for _name in rewriting.COMPARISONS.values():
     rewriting.DISPATCHERS[_name] = _binary(_apply, _name, _REFLECTED[_name])
 for _name in rewriting.UNARY.values():
     rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
-rewriting.DISPATCHERS.update(
-    call=call,
-    attribute=attribute,
-    set_attribute=set_attribute,
-    item=item,
-    set_item=set_item,
-    item_of=item_of,
-    place=Place,
-    expression=expression,
-    note=stores.note,
-    attribute_of=attribute_of,
-    change=change,
-    slice=slice,
-    source_text=source_text,
-    iterate=iterate,
-    enter=enter,
-    truth=truth,
+_DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
+    *(call, expression, attribute, set_attribute, attribute_of, item, set_item, item_of, change),
+    *(iterate, enter, truth, source_text, slice, stores.note),
 )
+rewriting.DISPATCHERS.update({function.__name__: function for function in _DISPATCHERS})
+rewriting.DISPATCHERS["place"] = Place

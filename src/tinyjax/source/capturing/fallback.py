@@ -87,7 +87,10 @@ def pull(
         return result
 
     frames.imitate(program, fun)
-    values = [_in_double(leaf) for i in chosen for leaf in _leaves(args[i])]
+    leaves: list[Any] = []
+    for i in chosen:
+        _by_leaves(args[i], leaves.append)
+    values = [*map(_in_double, leaves)]
     if not values:
         raise error or errors.SourceError("no argument has a derivative.")
     try:
@@ -107,38 +110,31 @@ def pull(
     def pullback(ct: Any) -> tuple[Any, ...]:
         if has_aux:
             ct = ct[0]
-        parts = iter(back(pullbacks.conforming(ct, result)))
-        of_args = [_cotangent(x, parts) if i in chosen else None for i, x in enumerate(args)]
-        return None, *of_args
+        parts = map(_as_array, back(pullbacks.conforming(ct, result)))
+        own = [x if i in chosen else None for i, x in enumerate(args)]
+        return None, *[_by_leaves(x, lambda leaf: next(parts)) for x in own]
 
     return tree.map(_as_data, traced, kinds[0]), pullback
 
 
-def _leaves(x: Any) -> Iterator[Any]:
-    """Iterate over the numbers and arrays of an argument that have derivatives."""
-    if is_differentiable(x):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for item in x:
-            yield from _leaves(item)
-    elif isinstance(x, dict):
-        for item in x.values():
-            yield from _leaves(item)
-    elif is_record(x):
-        for name in field_names(type(x)):
-            yield from _leaves(getattr(x, name))
+def _as_array(x: Any) -> Any:
+    return _as_data(x, np.ndarray)
 
 
-def _cotangent(x: Any, parts: Iterator[Any]) -> Any:
-    """Return the cotangent of an argument, of those of its leaves."""
+def _by_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function to the numbers and arrays of an argument that have derivatives.
+
+    Returns:
+        The results in the structure of a cotangent of the argument.
+    """
     if is_differentiable(x):
-        return _as_data(next(parts), np.ndarray)
+        return function(x)
     if isinstance(x, (tuple, list)):
-        return [_cotangent(item, parts) for item in x]
+        return [_by_leaves(item, function) for item in x]
     if isinstance(x, dict):
-        return {name: _cotangent(item, parts) for name, item in x.items()}
+        return {name: _by_leaves(item, function) for name, item in x.items()}
     if is_record(x):
-        return {name: _cotangent(getattr(x, name), parts) for name in field_names(type(x))}
+        return {name: _by_leaves(getattr(x, name), function) for name in field_names(type(x))}
     return None
 
 

@@ -99,16 +99,12 @@ def as_array(
         made = made.astype(dtype, order=order or "K")
     elif copy and made is a:
         made = made.copy(order or "K")
-    if (order == "C" and not made.flags.c_contiguous) or (
-        order == "F" and not made.flags.f_contiguous
-    ):
+    if order in ("C", "F") and not made.flags[f"{order}_CONTIGUOUS"]:
         made = made.copy(order)
     if copy is False and made is not a:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
-    if ndmin > made.ndim:
-        shape = (1,) * (ndmin - made.ndim) + made.shape
-        made = view_by(made, lambda x: x.reshape(shape))
-    return made
+    missing = ndmin - made.ndim
+    return made.reshape((1,) * missing + made.shape) if missing > 0 else made
 
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:
@@ -135,18 +131,13 @@ def _arange(*args: Any, **kwargs: Any) -> Any:
     return start + step * follow(np.arange(float(count)))
 
 
-_function: Any
-
-
-def _made(function: Any, shape: Any, *args: Any, **options: Any) -> Any:
+@around(np.empty, np.zeros)
+def _made(function: Any, before: Any, shape: Any, *args: Any, **options: Any) -> Any:
     return ndarrays.with_data(function, (ndarrays.known_sizes(shape), *args), options)
 
 
-for _function in (np.empty, np.zeros):
-    HANDLERS[_function] = functools.partial(_made, _function)
-
-
-def _like(function: Any, prototype: Any, *args: Any, **options: Any) -> Any:
+@around(np.empty_like, np.zeros_like, np.ones_like, np.full_like)
+def _like(function: Any, before: Any, prototype: Any, *args: Any, **options: Any) -> Any:
     if "shape" in options:
         options["shape"] = ndarrays.known_sizes(options["shape"])
     if is_traced(args) or is_traced(options):
@@ -154,15 +145,6 @@ def _like(function: Any, prototype: Any, *args: Any, **options: Any) -> Any:
     model = to_array(prototype)
     model = model._captured_view if is_array(model) else model
     return ndarrays.with_data(function, (model, *args), options)
-
-
-for _function in (np.empty_like, np.zeros_like, np.ones_like, np.full_like):
-    HANDLERS[_function] = functools.partial(_like, _function)
-
-
-@handles(np.diff)
-def _diff(a: Any, n: int = 1, *args: Any, **options: Any) -> Any:
-    return a if n == 0 else applied(np.diff, (a, n, *args), options)
 
 
 @handles(np.einsum)
@@ -208,9 +190,8 @@ def _broadcast(*arrays: Any) -> Any:
     if not is_traced(arrays):
         return native(np.broadcast, arrays, {})
     known = np.broadcast(*[np.empty(np.shape(to_array(x))) for x in arrays])
-    return SimpleNamespace(
-        shape=known.shape, ndim=known.ndim, nd=known.nd, size=known.size, numiter=known.numiter
-    )
+    names = ("shape", "ndim", "nd", "size", "numiter")
+    return SimpleNamespace(**{name: getattr(known, name) for name in names})
 
 
 @handles(_STRIDE_TRICKS._broadcast_to)
@@ -222,11 +203,6 @@ def _broadcast_to(array: Any, shape: Any, subok: bool, readonly: bool) -> Any:
 
     shape, array = ndarrays.key_of(shape), as_array(array, subok=subok)
     return view_by(array, step) if is_array(array) else step(array)
-
-
-@handles(np.broadcast_to)
-def _broadcast_for_reading(array: Any, shape: Any, subok: bool = False) -> Any:
-    return _broadcast_to(array, shape, subok, True)
 
 
 class _ArrayConverter:
@@ -277,8 +253,7 @@ _BY_SOURCE: Final = (
     *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
     *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
 )
-for _function in _BY_SOURCE:
-    HANDLERS[_function] = functools.partial(by_source, _function)
+HANDLERS.update({function: functools.partial(by_source, function) for function in _BY_SOURCE})
 
 
 _ARRAY_SETS: Final[Any] = importlib.import_module("numpy.lib._arraysetops_impl")
@@ -503,7 +478,7 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not is_traced(args) and not reaches_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
-    flats = [np.ravel(x) for x in map(_fresh, arrays)]
+    flats = [*map(np.ravel, arrays)]
     if not flats[0].size:
         return np.vectorize.__call__(self, *[np.zeros(x.shape) for x in arrays])
     results = [call(self.pyfunc, *row) for row in zip(*flats, strict=True)]
@@ -512,10 +487,6 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
         columns = zip(*results, strict=True)
         return tuple([np.reshape(to_array(list(column)), shape) for column in columns])
     return np.reshape(to_array(results), shape)
-
-
-def _fresh(x: Any) -> Any:
-    return x if is_array(x) else np.asarray(x)
 
 
 @handles(np.fromiter)
@@ -626,7 +597,9 @@ def _type(*args: Any, **kwargs: Any) -> Any:
     return type(*args, **kwargs)
 
 
-HANDLERS[int], HANDLERS[isinstance] = int, isinstance  # values under capture have their methods
+#: Functions that values under capture have the methods for.
+_OF_METHODS: Final = (int, isinstance, math.floor, math.ceil, math.trunc)
+HANDLERS.update(zip(_OF_METHODS, _OF_METHODS, strict=True))
 
 
 # The modules math, cmath and statistics
@@ -636,7 +609,7 @@ def _scalar(x: Any, kind: Any = float) -> Any:
     """Return a number, or an array of one element, in 64 bits; lists of them as such."""
     if type(x) in (list, tuple):
         return [_scalar(item, kind) for item in x]
-    value = x._captured_value if is_captured(x) else x
+    value = ndarrays.unwrap(x)
     if isinstance(value, Array):
         return ndarrays.cast_to(value.reshape(()), kind)
     return kind(value) if isinstance(value, (int, np.generic, np.ndarray)) else value
@@ -728,15 +701,6 @@ if hasattr(math, "sumprod"):  # from Python 3.12
     _register_numeric(
         {math.sumprod: lambda p, q: numeric.total([*map(operator.mul, p, q)])}, iterates=True
     )
-
-
-def _whole(function: Any, ours: Any, x: Any) -> Any:
-    return int(ours(x)) if is_traced(x) else function(plain(x))
-
-
-HANDLERS[math.floor] = functools.partial(_whole, math.floor, np.floor)
-HANDLERS[math.ceil] = functools.partial(_whole, math.ceil, np.ceil)
-HANDLERS[math.trunc] = functools.partial(_whole, math.trunc, np.trunc)
 
 
 @handles(math.frexp)

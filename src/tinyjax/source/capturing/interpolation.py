@@ -113,22 +113,8 @@ def _curve(
     if w is not None or s != 0 or any(end is not None and end != x[i] for end, i in ends):
         return NotImplemented
     knots, coefficients = _through(x, y, k)
-    spline = ndarrays.wrap(knots), ndarrays.wrap(coefficients)
-    return (
-        x,
-        y,
-        np.ones(len(x)),
-        x[0],
-        x[-1],
-        int(k),
-        0.0,
-        knots.size,
-        *spline,
-        0.0,
-        None,
-        None,
-        -1,
-    )
+    spline = knots.size, ndarrays.wrap(knots), ndarrays.wrap(coefficients)
+    return x, y, np.ones(len(x)), x[0], x[-1], int(k), 0.0, *spline, 0.0, None, None, -1
 
 
 @_computes("dfitpack.regrid_smth")

@@ -59,10 +59,8 @@ class Captured:
     # NumPy's protocols
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
-        value = self._captured_value
-        if isinstance(value, Array):
-            raise runs.refusal("a conversion to an array of NumPy's")
-        return np.array(value, dtype=dtype, copy=copy)
+        data = self._captured_data("a conversion to an array of NumPy's")
+        return np.array(data, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply_ufunc(ufunc, method, inputs, options)
@@ -81,30 +79,17 @@ class Captured:
         return tuple(self._captured_value.shape)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self._captured_shape
-
-    @property
     def dtype(self) -> DType:
         dtype: DType = np.dtype(self._captured_value.dtype)
         return dtype
 
+    shape: Any = property(lambda self: self._captured_shape)
     ndim = property(lambda self: len(self._captured_shape))
-
-    @property
-    def size(self) -> int:
-        return math.prod(self._captured_shape)
-
+    size = property(lambda self: math.prod(self._captured_shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
-
-    @property
-    def T(self) -> Any:
-        return apply_function(np.transpose, (self,), {})
-
-    @property
-    def mT(self) -> Any:
-        return apply_function(np.matrix_transpose, (self,), {})
+    T = property(lambda self: apply_function(np.transpose, (self,), {}))
+    mT = property(lambda self: apply_function(np.matrix_transpose, (self,), {}))  # noqa: N815
 
     # what Python asks for
 
@@ -171,9 +156,7 @@ class Captured:
 
     def __round__(self, digits: int | None = None) -> Any:
         rounded = apply_function(np.round, (self, digits or 0), {})
-        if digits is None:
-            return int(rounded)
-        return number(rounded) if type(self) is CapturedFloat else rounded
+        return int(rounded) if digits is None else _of_class(self, rounded)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -182,23 +165,20 @@ class Captured:
         return other // self, other % self
 
     def conjugate(self) -> Any:
-        """Return the complex conjugate."""
-        return apply_ufunc(np.conjugate, "__call__", (self,), {})
+        """Return the complex conjugate: the same object, if it is real."""
+        if self.dtype.kind != "c":
+            return self
+        return _of_class(self, apply_ufunc(np.conjugate, "__call__", (self,), {}))
+
+    conj = conjugate
 
     def is_integer(self) -> bool:
         """Return whether a number is a whole one."""
         return bool(apply_ufunc(np.remainder, "__call__", (self, 1), {}) == 0)
 
     def copy(self, order: str = "C") -> Any:
-        """Return a copy that shares no memory."""
-        raise NotImplementedError
-
-    def item(self, *index: Any) -> Any:
-        """Return one element as a number of Python's, which stays traced."""
-        raise NotImplementedError
-
-    def __getitem__(self, key: Any) -> Any:
-        raise NotImplementedError
+        """Return a copy that shares no memory; a number itself."""
+        return self
 
     def astype(
         self,
@@ -244,21 +224,17 @@ class CapturedScalar(Captured):
 
     @property
     def real(self) -> Any:
-        return wrap(jnp.real(self._value)) if self.dtype.kind == "c" else self
+        return _of_class(self, wrap(jnp.real(self._value))) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> Any:
-        if self.dtype.kind == "c":
-            return wrap(jnp.imag(self._value))
-        return 0.0 if type(self) is CapturedFloat else self.dtype.type(0)
+        is_complex = self.dtype.kind == "c"
+        return _of_class(self, wrap(jnp.imag(self._value)) if is_complex else self.dtype.type(0))
 
-    conj = Captured.conjugate
     __iter__ = None
 
-    def copy(self, order: str = "C") -> Any:
-        return self
-
     def item(self, *index: Any) -> Any:
+        """Return one element as a number of Python's, which stays traced."""
         return array_of(self._value).item(*index) if index else number(self)
 
     def tolist(self) -> Any:
@@ -288,6 +264,11 @@ class CapturedScalar(Captured):
         return array_of(self._value)[key]
 
 
+def _of_class(x: Captured, result: Any) -> Any:
+    """Return a number that is computed of another: one of Python's for one of Python's."""
+    return number(result) if type(x) is CapturedFloat else result
+
+
 def _number_of(method: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Return the result of a method of an array, which is a number if it has no axes."""
     result = method(*args, **options)
@@ -309,17 +290,6 @@ class CapturedFloat(CapturedScalar):
 
     def __pos__(self) -> Any:
         return self
-
-    def conjugate(self) -> Any:
-        return self if self.dtype.kind == "f" else number(super().conjugate())
-
-    @property
-    def real(self) -> Any:
-        return self if self.dtype.kind == "f" else number(super().real)
-
-    @property
-    def imag(self) -> Any:
-        return number(super().imag)
 
 
 class CapturedBool(CapturedScalar):
@@ -448,13 +418,8 @@ class CapturedArray(Captured):
         """Return the array of NumPy's, where nothing in it is traced."""
         return self._captured_view
 
-    @property
-    def flags(self) -> Any:
-        return self._captured_view.flags
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self._captured_view.strides
+    flags = property(lambda self: self._captured_view.flags)
+    strides = property(lambda self: self._captured_view.strides)
 
     @property
     def base(self) -> Any:
@@ -474,12 +439,7 @@ class CapturedArray(Captured):
         layout = self._captured_layout
         return self._captured_memory.shape if layout is None else tuple(layout.shape)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._captured_shape
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
+    def _captured_reshape(self, shape: Any) -> None:
         old = CapturedArray(self._captured_memory)
         old._captured_layout, old._captured_origin = self._captured_layout, self._captured_origin
         new = view_by(old, lambda a: a.reshape(shape))
@@ -490,14 +450,15 @@ class CapturedArray(Captured):
         self._captured_shared = new._captured_shared
         self._captured_layout, self._captured_origin = new._captured_layout, new._captured_origin
 
+    shape = property(lambda self: self._captured_shape, _captured_reshape)
+
     @property
     def real(self) -> Any:
         return view_by(self, lambda a: a.real) if self.dtype.kind == "c" else self
 
     @real.setter
     def real(self, value: Any) -> None:
-        target = self.real
-        write(target, ..., value)
+        write(self.real, ..., value)
 
     @property
     def imag(self) -> Any:
@@ -585,11 +546,8 @@ class CapturedArray(Captured):
         """Return a view of another class or dtype."""
         kind = type if type is not None else dtype
         if isinstance(kind, builtin_type) and issubclass(kind, np.ndarray):
-            return (
-                HANDLERS[np.ndarray.view](self, kind)
-                if kind is not np.ndarray
-                else self._captured_plain()
-            )
+            is_plain = kind is np.ndarray
+            return self._captured_plain() if is_plain else HANDLERS[np.ndarray.view](self, kind)
         if dtype is None or np.dtype(dtype) == self.dtype:
             return view_by(self, lambda a: a[...])
         return CapturedArray(self._captured_memory, self._captured_view.view(dtype))
@@ -597,29 +555,18 @@ class CapturedArray(Captured):
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements with another shape."""
         sizes = key_of(shape[0] if len(shape) == 1 else shape)
-        if copy is None:
-            return apply_function(np.reshape, (self, sizes), {"order": order})
-        if copy:
-            return apply_function(np.reshape, (self, sizes), {"order": order}).copy()
-        view: Any = self._captured_view
-        view.reshape(sizes, order=order, copy=False)
-        return apply_function(np.reshape, (self, sizes), {"order": order})
+        if copy is False:
+            view: Any = self._captured_view
+            view.reshape(sizes, order=order, copy=False)  # which raises what NumPy raises
+        result = apply_function(np.reshape, (self, sizes), {"order": order})
+        return result.copy() if copy else result
 
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes permuted."""
         order = axes[0] if len(axes) == 1 else axes
         return apply_function(np.transpose, (self, order or None), {})
 
-    def conjugate(self) -> Any:
-        """Return the complex conjugate: the array itself, if it is real."""
-        return super().conjugate() if self.dtype.kind == "c" else self
-
-    conj = conjugate
-
-    @property
-    def device(self) -> str:
-        """The name of the device, which is NumPy's."""
-        return "cpu"
+    device = "cpu"
 
     def to_device(self, device: str, /, *, stream: None = None) -> Any:
         """Return the array, which is on the only device."""
@@ -731,7 +678,7 @@ class Flat:
         return self.array
 
     def __len__(self) -> int:
-        return self.array.size
+        return int(self.array.size)
 
     def __getitem__(self, key: Any) -> Any:
         item = np.ravel(self.array)[key]
@@ -772,11 +719,23 @@ def holds_captured(x: Any, depth: int = _DEPTH) -> bool:
         return True
     if kind not in _CONTAINERS or not depth:
         return False
-    for item in x.values() if kind is dict else x:
+    for item in _items(x):
         kind = type(item)
         if issubclass(kind, Captured) or (kind in _CONTAINERS and holds_captured(item, depth - 1)):
             return True
     return False
+
+
+def _items(x: Any) -> Any:
+    """Return the items of a container of Python's; of a dict its values."""
+    return x.values() if type(x) is dict else x
+
+
+def mapped(function: Callable[[Any], Any], x: Any) -> Any:
+    """Return a container of Python's of the results of a function for its items."""
+    if type(x) is dict:
+        return {name: function(item) for name, item in x.items()}
+    return type(x)([function(item) for item in x])
 
 
 def is_traced(x: Any, depth: int = _DEPTH) -> bool:
@@ -787,7 +746,7 @@ def is_traced(x: Any, depth: int = _DEPTH) -> bool:
     if issubclass(kind, Captured):
         return isinstance(x._captured_value, Array)
     if kind in _CONTAINERS and depth:
-        for item in x.values() if kind is dict else x:
+        for item in _items(x):
             if type(item) not in _OF_INDICES and is_traced(item, depth - 1):
                 return True
         return False
@@ -815,10 +774,8 @@ def unwrap(x: Any) -> Any:
     kind = type(x)
     if issubclass(kind, Captured):
         return x._captured_value
-    if kind is list or kind is tuple:
-        return kind([unwrap(item) for item in x])
-    if kind is dict:
-        return {name: unwrap(item) for name, item in x.items()}
+    if kind in _CONTAINERS:
+        return mapped(unwrap, x)
     if kind is slice:
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
     return unmasked(x)
@@ -834,12 +791,9 @@ def plain(x: Any) -> Any:
     kind = type(x)
     if issubclass(kind, Captured):
         return x if isinstance(x._captured_value, Array) else x._captured_object()
-    if (kind is list or kind is tuple) and holds_captured(x):
-        items = [plain(item) for item in x]
-        return x if all(map(operator.is_, items, x)) else kind(items)
-    if kind is dict and holds_captured(x):
-        named = {name: plain(item) for name, item in x.items()}
-        return x if all(map(operator.is_, named.values(), x.values())) else named
+    if kind in _CONTAINERS and holds_captured(x):
+        made = mapped(plain, x)
+        return x if all(map(operator.is_, _items(made), _items(x))) else made
     return x
 
 
@@ -932,7 +886,7 @@ def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
 def _holds(x: Any, test: Callable[[Any], bool]) -> bool:
     """Return whether a condition holds for a value, or for one in a container."""
     if type(x) in _CONTAINERS:
-        return any(_holds(item, test) for item in (x.values() if type(x) is dict else x))
+        return any(_holds(item, test) for item in _items(x))
     return test(x)
 
 
@@ -952,8 +906,8 @@ def _is_wider(model: Any, result: Any) -> bool:
 
 def _widened(x: Any, dtype: Any = None) -> Any:
     """Return numbers of 32 bits, or fewer, in a dtype; with 64 bits by default."""
-    if type(x) in (list, tuple):
-        return type(x)([_widened(item, dtype) for item in x])
+    if type(x) in _CONTAINERS:
+        return mapped(functools.partial(_widened, dtype=dtype), x)
     if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in SINGLE:
         return x
     return x.astype(dtype or (np.complex128 if x.dtype.kind == "c" else np.float64))
@@ -961,10 +915,8 @@ def _widened(x: Any, dtype: Any = None) -> Any:
 
 def _model(x: Any) -> Any:
     """Return data in the layout of arrays under capture, of the example of their values."""
-    if type(x) is dict:
-        return {name: _model(item) for name, item in x.items()}
-    if type(x) in (list, tuple):
-        return type(x)([_model(item) for item in x])
+    if type(x) in _CONTAINERS:
+        return mapped(_model, x)
     if not is_captured(x) or not isinstance(x._captured_value, Array):
         return plain(x)
     known = runs.example(x._captured_value)
@@ -1471,20 +1423,20 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if outs is ...:  # the result is an array, also without axes
         return to_array(apply_ufunc(ufunc, method, inputs, options))
     outs = outs if isinstance(outs, tuple) or outs is None else (outs,)
-    where = options.pop("where", True)
-    if any(is_foreign(x) for x in (*inputs, *(outs or ()))):
+    operands = (*inputs, *(outs or ()))
+    if any(map(is_foreign, operands)):
         return NotImplemented
-    for x in (*inputs, *(outs or ())):
-        if is_array(x) and type(x) is not CapturedArray:
-            options.update({} if outs is None else {"out": outs})
-            options.update({} if where is True else {"where": where})
-            return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
+    if any(is_array(x) and type(x) is not CapturedArray for x in operands):
+        options = options if outs is None else {**options, "out": outs}
+        return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
+    where = options.pop("where", True)
     if is_captured(where):
         where = runs.decide(where._captured_value, "where")
     if method == "at":
         return _apply_at(ufunc, inputs)
-    if not is_traced(inputs):
-        return _plain_ufunc(ufunc, method, inputs, outs, where, options)
+    if not is_traced(operands):
+        options = options if where is True else {**options, "where": where}
+        return _plain_ufunc(getattr(ufunc, method), inputs, outs, options)
     order = options.pop("order", "K") if method == "__call__" else "K"
     casting = options.get("casting", "same_kind")
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
@@ -1531,22 +1483,11 @@ def _of_type(x: Any, is_elementwise: bool) -> Any:
     return np.ones(0 if is_elementwise else array.shape, array.dtype)
 
 
-def _plain_ufunc(
-    ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Any, where: Any, options: Any
-) -> Any:
+def _plain_ufunc(function: Any, inputs: Sequence[Any], outs: Any, options: Any) -> Any:
     """Apply a universal function to data, and write it where the result is to be."""
-    if where is not True:
-        options["where"] = where
-    function = getattr(ufunc, method)
-    values = [plain(x) for x in inputs]
+    values = [*map(plain, inputs)]
     if outs is None:
         return follow(function(*values, **options))
-    if is_traced(outs):
-        casting = options.get("casting", "same_kind")
-        if where is not True and method == "__call__":
-            del options["where"]
-            return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
-        return _put_outs(outs, function(*values, **options), None, casting)
     function(*values, out=tuple([plain(out) for out in outs]), **options)
     return outs[0] if len(outs) == 1 else outs
 
@@ -1613,8 +1554,7 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if handler is not None:
         return handler(*args, **kwargs)
     if func in facts.VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
-        rest = [_as_key(known_sizes(x)) for x in args[1:]]
-        options = {name: _as_key(known_sizes(x)) for name, x in kwargs.items()}
+        rest, options = (mapped(_as_key, known_sizes(x)) for x in (args[1:], kwargs))
         if is_array(array := to_array(args[0])):
             by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
             step = functools.partial(_applied_to, func, rest, options)
@@ -1641,7 +1581,7 @@ _KEEPS_CLASS: Final = {
 def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function with data, and follow its result, or return what it has written."""
     out = kwargs.get("out")
-    result = func(*map(plain, args), **{name: plain(x) for name, x in kwargs.items()})
+    result = func(*map(plain, args), **mapped(plain, kwargs))
     return followed(result, [*args, *kwargs.values()]) if out is None else out
 
 
@@ -1691,8 +1631,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if is_single or func in _REORDERED or _holds((args, kwargs), _is_permuted):
             model = _example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
-                wide = {name: _widened(x) for name, x in kwargs.items()}
-                result = wrap(with_values(func, [*map(_widened, args)], wide))
+                result = wrap(with_values(func, _widened(args), _widened(kwargs)))
             result = _as_model(result, model)
         if func in facts.POINTS and isinstance(result, (Captured, np.generic)):
             result = to_array(result)
@@ -1714,8 +1653,7 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
     if isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
         raise error
     if has_sizes:
-        options = {name: known_sizes(x) for name, x in kwargs.items()}
-        return apply_function(func, [*map(known_sizes, args)], options)
+        return apply_function(func, known_sizes(args), known_sizes(kwargs))
     result = from_source[0](func, args, kwargs)
     if result is NotImplemented and type(func) is BuiltinFunctionType:
         raise runs.refusal(f"{func.__module__}.{func.__name__}") from error
@@ -1781,8 +1719,8 @@ def hashable(x: Any) -> Any:
 
 def known_sizes(x: Any) -> Any:
     """Return traced integers, which are decisions, as integers, also those in sequences."""
-    if type(x) in (list, tuple):
-        return type(x)(map(known_sizes, x))
+    if type(x) in _CONTAINERS:
+        return mapped(known_sizes, x)
     return operator.index(x) if _is_size(x) else x
 
 
@@ -1794,7 +1732,7 @@ def _valued(x: Any) -> Any:
 
 def with_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function of tinyjax's with traced values, and functions of them."""
-    return func(*map(_valued, args), **{name: _valued(x) for name, x in kwargs.items()})
+    return func(*map(_valued, args), **mapped(_valued, kwargs))
 
 
 # Operators and methods
@@ -1954,8 +1892,7 @@ for _name, _ufunc in _COMPARISONS.items():
 
 def _unary(ufunc: np.ufunc, x: Any) -> Any:
     x = _without_bool(x, set())
-    result = apply_ufunc(ufunc, "__call__", (x,), {})
-    return number(result) if type(x) is CapturedFloat else result
+    return _of_class(x, apply_ufunc(ufunc, "__call__", (x,), {}))
 
 
 def _method(func: Any) -> Callable[..., Any]:

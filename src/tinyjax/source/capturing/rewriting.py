@@ -270,8 +270,8 @@ class _Dispatching(ast.NodeTransformer):
         args: Sequence[ast.expr],
         keywords: Sequence[ast.keyword] = (),
     ) -> ast.Call:
-        name = ast.copy_location(ast.Constant(_MARK + dispatcher), node)
-        return ast.copy_location(ast.Call(name, list(args), list(keywords)), node)
+        called = ast.Call(ast.Constant(_MARK + dispatcher), [*args], [*keywords])
+        return ast.copy_location(called, node)
 
     def _evaluate(self, node: ast.expr, dispatched: ast.Call) -> ast.expr:
         """Return what evaluates an expression whose parts have been visited."""
@@ -301,8 +301,8 @@ class _Dispatching(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        name = ast.copy_location(ast.Constant(node.attr), node)
-        return self._evaluate(node, self._dispatch(node, "attribute", [node.value, name]))
+        read = self._dispatch(node, "attribute", [node.value, ast.Constant(node.attr)])
+        return self._evaluate(node, read)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -317,14 +317,11 @@ class _Dispatching(ast.NodeTransformer):
     def _key(self, key: ast.expr) -> ast.expr:
         """Write a slice as a call: a slice is no expression of its own."""
         if isinstance(key, ast.Slice):
-            parts = [part or self._none(key) for part in (key.lower, key.upper, key.step)]
+            parts = [part or ast.Constant(None) for part in (key.lower, key.upper, key.step)]
             return self._dispatch(key, "slice", parts)
         if isinstance(key, ast.Tuple):
             return ast.copy_location(ast.Tuple([self._key(k) for k in key.elts], ast.Load()), key)
         return key
-
-    def _none(self, node: ast.AST) -> ast.expr:
-        return ast.copy_location(ast.Constant(None), node)
 
 
 def by_parts(text: str, operands: Sequence[str]) -> Any:
@@ -448,9 +445,6 @@ class Rewriter(_Dispatching):
             return all(self._is_stable(value) for _, value in node.operands)
         return _is_constant(node) or (isinstance(node, ast.Name) and node.id in self._bound)
 
-    def _text(self, node: ast.AST, text: str) -> ast.expr:
-        return ast.copy_location(ast.Constant(text), node)
-
     def visit_Call(self, node: ast.Call) -> ast.expr:
         function = node.func
         if isinstance(function, ast.Name) and function.id in _OF_FRAMES:
@@ -484,9 +478,8 @@ class Rewriter(_Dispatching):
             return self._statement(node, "set_item", [value, owner, self._key(key)])
         if not others and isinstance(target, ast.Attribute) and not _is_mangled(target.attr):
             value, owner = self.visit(node.value), self.visit(target.value)
-            return self._statement(
-                node, "set_attribute", [value, owner, self._text(target, target.attr)]
-            )
+            name = ast.Constant(target.attr)
+            return self._statement(node, "set_attribute", [value, owner, name])
         self.generic_visit(node)
         is_unpacked = not others and isinstance(target, (ast.Tuple, ast.List))
         if is_unpacked and not isinstance(node.value, (ast.Tuple, ast.List)):
@@ -496,20 +489,20 @@ class Rewriter(_Dispatching):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         target, name = node.target, f"i{OPERATORS[type(node.op)]}"
         if isinstance(target, ast.Name):
-            loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            loaded = ast.Name(target.id, ast.Load())
             value = self._dispatch(node, name, [loaded, self.visit(node.value)])
             return ast.copy_location(ast.Assign([target], value), node)
         if isinstance(target, ast.Subscript):
             owner, key = self.visit(target.value), self.visit(target.slice)
             place = self._dispatch(target, "item_of", [owner, self._key(key)])
         elif not _is_mangled(target.attr):
-            name_of = self._text(target, target.attr)
-            place = self._dispatch(target, "attribute_of", [self.visit(target.value), name_of])
+            names = [self.visit(target.value), ast.Constant(target.attr)]
+            place = self._dispatch(target, "attribute_of", names)
         else:
             self.generic_visit(node)
             return node
-        operator = self._text(node, _MARK + name)
-        return self._statement(node, "change", [place, self.visit(node.value), operator])
+        operands = [place, self.visit(node.value), ast.Constant(_MARK + name)]
+        return self._statement(node, "change", operands)
 
     def _statement(self, node: ast.stmt, dispatcher: str, args: Sequence[ast.expr]) -> ast.stmt:
         return ast.copy_location(ast.Expr(self._dispatch(node, dispatcher, args)), node)
@@ -534,10 +527,8 @@ class Rewriter(_Dispatching):
 
     def visit_Global(self, node: ast.Global) -> list[ast.stmt]:
         """Note the variables of the module, which the function assigns to."""
-        name = ast.copy_location(ast.Name("globals", ast.Load()), node)
-        variables = ast.copy_location(ast.Call(name, [], []), node)
-        noted = ast.copy_location(ast.Expr(self._dispatch(node, "note", [variables])), node)
-        return [node, noted]
+        variables = ast.Call(ast.Name("globals", ast.Load()), [], [])
+        return [node, self._statement(node, "note", [variables])]
 
     def _without_annotations(self, node: Any) -> Any:
         """Visit all but annotations, which may be text, and patterns, which are no expressions."""

@@ -76,6 +76,16 @@ def _rows(indptr: Any) -> HostArray:
     return rows
 
 
+#: The rows, the columns and the elements of a matrix.
+_Entries = tuple[Any, Any, Array]
+
+
+def _of_rows(indptr: Any, indices: Any, data: Any) -> _Entries:
+    """Return the entries of a matrix in compressed form."""
+    rows = _rows(indptr)
+    return rows, indices[: len(rows)], value_of(data)[: len(rows)]
+
+
 # Functions that move elements
 
 
@@ -154,19 +164,17 @@ def _eliminate_zeros(function: Any, *args: Any) -> None:
 
 @_computes("csr_sum_duplicates")
 def _sum_duplicates(function: Any, *args: Any) -> None:
-    rows, columns, indptr, indices, data = args
-    elements, width = value_of(data), int(columns)
-    keys = _rows(indptr) * width + indices[: int(indptr[-1])]
-    places = np.cumsum(np.diff(keys, prepend=-1) != 0) - 1
-    function(rows, width, indptr, indices, np.ones(elements.size))
-    write(data, ..., jnp.zeros_like(elements).at[places].add(elements[: len(places)]))
+    *matrix, data = args
+    rows, columns, elements = _of_rows(*args[2:])
+    places = np.cumsum(np.diff(rows * int(args[1]) + columns, prepend=-1) != 0) - 1
+    function(*matrix, np.ones(np.size(data)))
+    write(data, ..., jnp.zeros_like(value_of(data)).at[places].add(elements))
 
 
 @_computes("csr_todense")
 def _rows_to_dense(function: Any, *args: Any) -> None:
-    _, _, indptr, indices, data, out = args
-    rows = _rows(indptr)
-    write(out, (rows, indices[: len(rows)]), value_of(data)[: len(rows)], "add")
+    rows, columns, elements = _of_rows(*args[2:5])
+    write(args[5], (rows, columns), elements, "add")
 
 
 @_computes("coo_todense")
@@ -186,83 +194,54 @@ def _coordinates_to_dense(function: Any, strides: Any, *args: Any) -> None:
 
 @_computes("csr_diagonal")
 def _diagonal(function: Any, *args: Any) -> None:
-    offset, _, _, indptr, indices, data, out = args
-    rows = _rows(indptr)
-    columns = indices[: len(rows)]
-    chosen = np.flatnonzero(columns - rows == offset)
-    elements, places = value_of(data)[chosen], np.minimum(rows, columns)[chosen]
-    write(out, ..., jnp.zeros(out.shape, elements.dtype).at[places].add(elements))
+    rows, columns, elements = _of_rows(*args[3:6])
+    chosen, out = np.flatnonzero(columns - rows == args[0]), args[6]
+    places = np.minimum(rows, columns)[chosen]
+    write(out, ..., jnp.zeros(out.shape, elements.dtype).at[places].add(elements[chosen]))
 
 
-def _add_products(
-    out: Any, rows: Any, columns: Any, elements: Any, factors: Any, count: int = 1
-) -> None:
+def _of_columns(*matrix: Any) -> _Entries:
+    columns, rows, elements = _of_rows(*matrix)
+    return rows, columns, elements
+
+
+def _of_diagonals(height: Any, width: Any, _: Any, length: Any, *matrix: Any) -> _Entries:
+    offsets, data = matrix
+    columns = np.broadcast_to(np.arange(length), (len(offsets), length))
+    rows = columns - offsets[:, None]
+    inside = (rows >= 0) & (rows < height) & (columns < width)
+    return rows[inside], columns[inside], value_of(data)[np.nonzero(inside)]
+
+
+#: Formats: what gives the entries of a matrix, and where the number of vectors is in calls.
+_FORMATS: Final[dict[str, tuple[Callable[..., _Entries], int]]] = {
+    "csr": (lambda height, width, *matrix: _of_rows(*matrix), 2),
+    "csc": (lambda height, width, *matrix: _of_columns(*matrix), 2),
+    "coo": (lambda size, rows, columns, data: (rows, columns, value_of(data)), 1),
+    "dia": (_of_diagonals, 6),
+}
+
+
+@_computes("coo_matmat_dense", *[f"{x}_matvec{s}" for x in _FORMATS for s in ("", "s")])
+def _multiply(function: Any, *args: Any) -> None:
     """Add the product of a matrix with vectors, ``out[rows] += elements * factors[columns]``."""
+    entries, position = _FORMATS[function.__name__[:3]]
+    *matrix, factors, out = args
+    count = 1 if function.__name__.endswith("matvec") else int(matrix.pop(position))
+    rows, columns, elements = entries(*matrix)
     products = elements[:, None] * value_of(factors).reshape(-1, count)[columns]
     places = np.asarray(rows)[:, None] * count + np.arange(count)
     write(out.reshape(-1), places.ravel(), products.ravel(), "add")
 
 
-def _by_vectors(
-    by_columns: bool, function: Any, height: Any, width: Any, count: Any, *args: Any
-) -> None:
-    """Add the product of a matrix in compressed form with vectors."""
-    indptr, indices, data, factors, out = args
-    lines = _rows(indptr)
-    others = indices[: len(lines)]
-    rows, columns = (others, lines) if by_columns else (lines, others)
-    _add_products(out, rows, columns, value_of(data)[: len(lines)], factors, int(count))
-
-
-def _by_vector(by_columns: bool, function: Any, height: Any, width: Any, *args: Any) -> None:
-    _by_vectors(by_columns, function, height, width, 1, *args)
-
-
-for _name, _by_columns in (("csr", False), ("csc", True)):
-    _computes(f"{_name}_matvec")(functools.partial(_by_vector, _by_columns))
-    _computes(f"{_name}_matvecs")(functools.partial(_by_vectors, _by_columns))
-
-
-@_computes("coo_matvec")
-def _places_by_vector(function: Any, size: Any, *args: Any) -> None:
-    _places_by_vectors(function, size, 1, *args)
-
-
-@_computes("coo_matmat_dense")
-def _places_by_vectors(function: Any, size: Any, count: Any, *args: Any) -> None:
-    rows, columns, data, factors, out = args
-    _add_products(out, rows, columns, value_of(data), factors, int(count))
-
-
-@_computes("dia_matvec")
-def _diagonals_by_vector(function: Any, *args: Any) -> None:
-    _diagonals_by_vectors(function, *args[:6], 1, *args[6:])
-
-
-@_computes("dia_matvecs")
-def _diagonals_by_vectors(function: Any, *args: Any) -> None:
-    height, width, _, length = args[:4]
-    offsets, data, count, factors, out = args[4:]
-    columns = np.broadcast_to(np.arange(length), (len(offsets), length))
-    rows = columns - offsets[:, None]
-    inside = (rows >= 0) & (rows < height) & (columns < width)
-    elements = value_of(data)[np.nonzero(inside)]
-    _add_products(out, rows[inside], columns[inside], elements, factors, int(count))
-
-
 # Functions of several matrices
 
 
-@_computes("csr_scale_rows")
-def _scale_rows(function: Any, *args: Any) -> None:
-    _, _, indptr, _, data, scales = args
-    write(data, ..., value_of(data) * value_of(scales)[_rows(indptr)])
-
-
-@_computes("csr_scale_columns")
-def _scale_columns(function: Any, *args: Any) -> None:
-    _, _, _, indices, data, scales = args
-    write(data, ..., value_of(data) * value_of(scales)[indices])
+@_computes("csr_scale_rows", "csr_scale_columns")
+def _scale(function: Any, *args: Any) -> None:
+    _, _, indptr, indices, data, scales = args
+    places = _rows(indptr) if function.__name__ == "csr_scale_rows" else indices
+    write(data, ..., value_of(data) * value_of(scales)[places])
 
 
 def _marks(data: Any) -> HostArray:
@@ -301,10 +280,8 @@ def _put(data: Any, elements: Any) -> None:
 @_computes("csr_matmat")
 def _product(function: Any, *args: Any) -> None:
     keys, width = _structure(function, args)
-    left, right = value_of(args[4]), value_of(args[7])
-    middle, starts, columns = args[3], args[5], args[6]
-    rows = _rows(args[2])
-    middle = middle[: len(rows)]
+    rows, middle, left = _of_rows(*args[2:5])
+    starts, columns, right = args[5], args[6], value_of(args[7])
     counts = np.diff(starts)[middle]
     firsts = np.repeat(np.arange(len(rows)), counts)
     before = np.cumsum(counts) - counts
@@ -317,11 +294,11 @@ def _product(function: Any, *args: Any) -> None:
 def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
     """Return the elements of two matrices at some keys, zeros where there are none."""
     operands = []
-    for indptr, indices, data in (args[2:5], args[5:8]):
-        rows = _rows(indptr)
-        chosen, places = _places(keys, rows * width + indices[: len(rows)])
-        elements = value_of(data)[chosen]
-        operands.append(jnp.zeros(len(keys), elements.dtype).at[places].add(elements))
+    for matrix in (args[2:5], args[5:8]):
+        rows, columns, elements = _of_rows(*matrix)
+        chosen, places = _places(keys, rows * width + columns)
+        aligned = jnp.zeros(len(keys), elements.dtype).at[places].add(elements[chosen])
+        operands.append(aligned)
     return operands
 
 

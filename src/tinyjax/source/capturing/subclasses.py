@@ -90,17 +90,13 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         kind = type(x)
         subclass = getattr(kind, "subclass", kind)
         own = getattr(subclass, "__array_ufunc__", None)
-        if (
-            type(own) is FunctionType
-            and not ndarrays.is_captured(subclass)
-            and own is not _INHERITED
-        ):
+        if type(own) is FunctionType and own is not _INHERITED:
             return call(own, x, ufunc, method, *inputs, **options)
-    model = next(x for x in inputs if isinstance_of_subclass(x))
     result = base_ufunc(ufunc, method, inputs, options)
-    if options.get("out") is not None or not ndarrays.is_captured(result):
+    if outs or not ndarrays.is_captured(result) or not result.ndim:
         return result
-    return as_subclass(result, type(model).subclass, model) if result.ndim else result
+    model = next(x for x in inputs if isinstance_of_subclass(x))
+    return as_subclass(result, type(model).subclass, model)
 
 
 _INHERITED: Final = ndarrays.Captured.__array_ufunc__
@@ -113,10 +109,9 @@ def isinstance_of_subclass(x: Any) -> bool:
 
 def base_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply a universal function to arrays of subclasses as ``numpy.ndarray`` does."""
-    options = dict(options)
-    if options.get("out") is not None:
-        outs = options["out"] if isinstance(options["out"], tuple) else (options["out"],)
-        options["out"] = tuple([_base(out) for out in outs])
+    outs = options.get("out")
+    if outs is not None:
+        options = {**options, "out": tuple(map(_base, outs if type(outs) is tuple else (outs,)))}
     return ndarrays.apply_ufunc(ufunc, method, [_base(x) for x in inputs], options)
 
 
