@@ -417,6 +417,97 @@ def test_reductions(function: Any) -> None:
     assert function([*x, facts.neutral_of(function)]) == result
 
 
+class Marked(np.ndarray):
+    """A subclass of ``numpy.ndarray``."""
+
+
+#: What functions of an array, or of two, are given after the first.
+AFTER_ARRAY: Final[dict[Any, Any]] = {
+    np.choose: (np.arange(24.0).reshape(2, 3, 4),),
+    np.clip: (0.0, 1.0),
+    np.dot: (np.eye(4),),
+    np.partition: (1,),
+    np.repeat: (2,),
+    np.take: ([0],),
+}
+
+
+@pytest.mark.parametrize("function", ordered(facts.KEEPING_CLASS), ids=name_of)
+def test_keeping_class(function: Any) -> None:
+    """A result has the class of the first argument."""
+    array = np.ones((2, 3, 4), int if function is np.choose else float)
+    arguments = AFTER_ARRAY.get(function, ())
+    assert type(function(array, *arguments)) is not Marked
+    assert type(function(array.view(Marked), *arguments)) is Marked
+
+
+#: Calls with arrays in the order of C, whose results have another one.
+REORDERING_CALLS: Final[dict[Any, str]] = {
+    np.cross: "np.cross(x, x + 1, axis=0)",
+    np.histogram2d: "np.histogram2d(x[0], x[1])[0]",
+    np.linspace: "np.linspace(x, x + 1, 4, axis=-1)",
+    np.nanpercentile: "np.nanpercentile(x, [10, 20], axis=1)",
+    np.nanquantile: "np.nanquantile(x, [0.1, 0.2], axis=1)",
+    np.unique: "np.unique(x, axis=1)",
+}
+
+
+def test_reordering() -> None:
+    """Functions that are said to change the order of axes do so in some call."""
+    x = np.random.default_rng(0).normal(0, 2, (3, 3))
+    assert set(REORDERING_CALLS) == facts.REORDERING
+    for call in REORDERING_CALLS.values():
+        assert not eval(call, {"np": np, "x": x}).flags.c_contiguous, call
+
+
+@pytest.mark.parametrize("function", ordered(facts.ACCUMULATING), ids=name_of)
+def test_accumulating(function: Any) -> None:
+    """A function computes in the dtype of ``out``: the result is another one than without."""
+    x = np.random.default_rng(0).uniform(0.9, 1.2, 99).astype(np.float32)
+    out = np.zeros(np.shape(function(x)))
+    function(x, out=out)
+    np.testing.assert_array_equal(out, function(x, dtype=float))
+    assert not np.array_equal(out, function(x))
+
+
+@pytest.mark.parametrize("function", ordered(facts.OF_SEQUENCES), ids=name_of)
+def test_of_sequences(function: Any) -> None:
+    """The first argument is a sequence of arrays, all elements of which are in the result."""
+    x, y = np.arange(3.0), np.arange(3.0, 6.0)
+    assert {*function([x, y]).ravel().tolist()} == {*range(6)}
+
+
+@pytest.mark.parametrize("function", ordered(facts.BY_SOURCE), ids=name_of)
+def test_by_source(function: Any) -> None:
+    """A function has a source in Python."""
+    assert "def " in inspect.getsource(getattr(function, "_implementation", function))
+
+
+#: What methods of arrays that need arguments are called with.
+OF_METHODS: Final[dict[str, Any]] = {
+    "argpartition": (1,),
+    "choose": (np.arange(6.0).reshape(2, 3),),
+    "dot": (np.eye(3),),
+    "put": ([0, 4], [2.0, 3.0]),
+    "repeat": (2,),
+    "searchsorted": (0.5,),
+    "swapaxes": (0, 1),
+    "take": ([0],),
+}
+
+
+@pytest.mark.parametrize("name", sorted(facts.METHODS_AS_FUNCTIONS))
+def test_methods_as_functions(name: str) -> None:
+    """A method of arrays does what NumPy's function of its name does."""
+    x = np.random.default_rng(0).normal(0, 2, (3, 3))
+    x = x[0] if name in ("searchsorted", "argpartition") else x
+    arrays = [x > 0 if name == "choose" else x.copy() for _ in range(2)]
+    arguments = OF_METHODS.get(name, ())
+    result = getattr(arrays[0], name)(*arguments)
+    np.testing.assert_array_equal(result, getattr(np, name)(arrays[1], *arguments))
+    np.testing.assert_array_equal(*arrays)
+
+
 def arguments() -> Iterator[tuple[Any, ...]]:
     """Yield arguments whose results may have no axes: numbers, and arrays of few elements."""
     for x in (0.7, np.float64(0.7), np.array(0.7)):

@@ -69,6 +69,26 @@ _POINTS: Final = """
 block copy cov cross empty empty_like full full_like i0 isin linalg.tensordot
 linalg.tensorsolve ones ones_like pad piecewise roll tensordot where zeros zeros_like
 """
+#: Functions whose results are of the class of the first argument, of a subclass of ``ndarray``.
+_KEEPING_CLASS: Final = """
+around choose clip cumprod cumsum dot max mean min partition prod repeat round sort sum take trace
+"""
+#: Functions whose results may have another order of axes in memory than their arguments.
+_REORDERING: Final = "cross histogram2d linspace nanpercentile nanquantile unique"
+#: Functions that compute in the dtype of ``out``.
+_ACCUMULATING: Final = "cumprod cumsum mean prod sum"
+#: Functions of a sequence of arrays, which may have several shapes.
+_OF_SEQUENCES: Final = "block column_stack concatenate dstack hstack stack vstack"
+#: Functions whose Python source, of functions of these modules, says all that they do.
+_BY_SOURCE: Final = """
+allclose apply_along_axis apply_over_axes argwhere array_equal array_equiv astype atleast_1d
+atleast_2d atleast_3d average broadcast_arrays common_type copy diag diag_indices_from digitize
+extract fill_diagonal flatnonzero geomspace histogramdd i0 imag insert intersect1d iscomplexobj
+isrealobj kron logspace nan_to_num ndim piecewise put_along_axis real roots setdiff1d setxor1d shape
+size take_along_axis tril_indices_from trim_zeros triu_indices_from union1d unique_all unique_counts
+unique_inverse unique_values
+linalg.matrix_power linalg.multi_dot linalg.tensorinv linalg.tensorsolve
+"""
 #: Functions that write into their first argument.
 _WRITERS: Final = "copyto fill_diagonal place put put_along_axis putmask"
 #: Functions that call functions they are given.
@@ -115,6 +135,11 @@ DISCRETE: Final = (_UFUNCS - _OF_FLOATS) | {*_functions(_DISCRETE)}
 POINTS: Final[frozenset[Any]] = frozenset(_functions(_POINTS))
 STEPS: Final[frozenset[Any]] = frozenset(_functions(_STEPS))
 CHOOSING: Final[frozenset[Any]] = frozenset(_functions(_CHOOSING))
+KEEPING_CLASS: Final[frozenset[Any]] = frozenset(_functions(_KEEPING_CLASS))
+REORDERING: Final[frozenset[Any]] = frozenset(_functions(_REORDERING))
+ACCUMULATING: Final[frozenset[Any]] = frozenset(_functions(_ACCUMULATING))
+OF_SEQUENCES: Final[frozenset[Any]] = frozenset(_functions(_OF_SEQUENCES))
+BY_SOURCE: Final[frozenset[Any]] = frozenset(_functions(_BY_SOURCE))
 WRITERS: Final[frozenset[Any]] = frozenset(_functions(_WRITERS))
 CALLERS: Final[frozenset[Any]] = frozenset(_functions(_CALLERS))
 OUTSIDE: Final[frozenset[Any]] = frozenset(_functions(_OUTSIDE))
@@ -141,6 +166,13 @@ FRESH_METHODS: Final = frozenset(
     """
     all any argmax argmin argpartition argsort choose clip compress copy cumprod cumsum dot flatten
     item max mean min nonzero prod repeat round searchsorted std sum take tolist trace var
+    """.split()  # noqa: SIM905
+)
+#: Methods of arrays that are NumPy's functions of their names.
+METHODS_AS_FUNCTIONS: Final = frozenset(
+    """
+    all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min
+    nonzero prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var
     """.split()  # noqa: SIM905
 )
 #: Methods of arrays that give views, if not the array itself.

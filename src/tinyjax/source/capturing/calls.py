@@ -114,7 +114,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     module = rewriting.module_of(g)
     package = module.partition(".")[0]
     if package == "scipy" or module.startswith("array_api_compat"):
-        result = counterparts[0](g, args, kwargs) if counterparts else NotImplemented
+        result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
         if not _concerns(args) and not _concerns(tuple(kwargs.values())):
@@ -171,7 +171,7 @@ def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
     owner, fun = g.__self__, g.__func__
-    if counterparts and type(owner).__module__.startswith("scipy."):
+    if type(owner).__module__.startswith("scipy."):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -397,14 +397,9 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     return native(g, args, kwargs)
 
 
-_BUILTIN: Final = (
-    BuiltinFunctionType,
-    MethodDescriptorType,
-    WrapperDescriptorType,
-    MethodWrapperType,
-)
 #: Methods of classes in C, as attributes of the class.
 _UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
+_BUILTIN: Final = (BuiltinFunctionType, *_UNBOUND, MethodWrapperType)
 #: Functions in C that call functions of the user's.
 _HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
 _OF_PYTHON: Final = (
@@ -418,17 +413,13 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(g, "__self__", None)
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
-    if (
-        type(g) in _UNBOUND
-        and g.__objclass__ is np.ndarray
-        and args
-        and ndarrays.is_captured(args[0])
-    ):
-        method = getattr(CapturedArray if ndarrays.is_array(args[0]) else type(args[0]), g.__name__)
-        return method(*args, **kwargs)
-    of_number = args if type(g) in _UNBOUND else (owner, *args)
-    if getattr(g, "__objclass__", type(owner)) in _NUMBERS and ndarrays.holds_captured(args):
-        return _call_of_number(g, of_number)
+    of_class = getattr(g, "__objclass__", type(owner))
+    is_unbound = type(g) in _UNBOUND
+    if is_unbound and of_class is np.ndarray and args and ndarrays.is_captured(args[0]):
+        kind = CapturedArray if ndarrays.is_array(args[0]) else type(args[0])
+        return getattr(kind, g.__name__)(*args, **kwargs)
+    if of_class in _NUMBERS and ndarrays.holds_captured(args):
+        return _call_of_number(g, of_class, args if is_unbound else (owner, *args))
     if isinstance(owner, np.ndarray):
         if g.__name__ == "astype":
             runs.check_no_text(owner)
@@ -453,7 +444,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
-        if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs) and counterparts:
+        if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
             result = counterparts[0](g, args, kwargs)
             if result is not NotImplemented:
                 return result
@@ -474,9 +465,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
 _NUMBERS: Final = (int, float, complex)
 
 
-def _call_of_number(g: Any, args: Sequence[Any]) -> Any:
+def _call_of_number(g: Any, kind: Any, args: Sequence[Any]) -> Any:
     """Call a method of Python's numbers, such as ``float.__mul__``, some of which are traced."""
-    kind = getattr(g, "__objclass__", type(args[0]))
     name = g.__name__.strip("_")
     numbers = [ndarrays.number(x) for x in args]
     taken = _NUMBERS[: _NUMBERS.index(kind) + 1]
@@ -539,7 +529,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     Raises:
         CaptureError: an argument is traced, and the code needs data.
     """
-    if counterparts and (ndarrays.are_traced(args, kwargs) or any(map(objects_of, args))):
+    if ndarrays.are_traced(args, kwargs) or any(map(objects_of, args)):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -608,7 +598,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
     package = (cls.__module__ or "").partition(".")[0]
-    if package == "scipy" and counterparts:
+    if package == "scipy":
         result = counterparts[0](cls, args, kwargs)
         if result is not NotImplemented:
             return result

@@ -93,17 +93,11 @@ def pull(
     values = [*map(_in_double, leaves)]
     if not values:
         raise error or errors.SourceError("no argument has a derivative.")
+    vjp: Any = derivatives.vjp
     try:
-        if has_aux:
-            result, back, aux = derivatives.vjp(capture(program), *values, has_aux=True)
-            traced: Any = result, aux
-        else:
-            traced, back = derivatives.vjp(capture(program), *values)
-            result = traced
-    except _OF_PROGRAM:
-        raise
+        result, back, *aux = vjp(capture(program), *values, has_aux=has_aux)
     except errors.TinyjaxError as refusal:
-        if error is None:
+        if error is None or isinstance(refusal, _OF_PROGRAM):
             raise
         raise error from refusal
 
@@ -114,7 +108,7 @@ def pull(
         own = [x if i in chosen else None for i, x in enumerate(args)]
         return None, *[_by_leaves(x, lambda leaf: next(parts)) for x in own]
 
-    return tree.map(_as_data, traced, kinds[0]), pullback
+    return tree.map(_as_data, (result, *aux) if has_aux else result, kinds[0]), pullback
 
 
 def _as_array(x: Any) -> Any:

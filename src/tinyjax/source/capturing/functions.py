@@ -21,7 +21,7 @@ import numpy as np
 import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source import numeric
+from tinyjax.source import facts, numeric
 from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
 from tinyjax.source.capturing.calls import (
     applied,
@@ -161,9 +161,8 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     shape = to_array(a).shape
     size = math.prod(shape) if axis is None else shape[axis]
     indices = _in_bounds(indices, size, mode)
-    result = applied(
-        np.take, (a, indices, axis), {"mode": "clip"} if mode == "raise" else {"mode": mode}
-    )
+    options = {"mode": "clip" if mode == "raise" else mode}
+    result = applied(np.take, (a, indices, axis), options)
     return result if out is None else ndarrays.put_out(out, result)
 
 
@@ -239,21 +238,7 @@ if hasattr(_MULTIARRAY, "_array_converter"):  # from NumPy 2.1
     HANDLERS[_MULTIARRAY._array_converter] = _ArrayConverter
 
 
-#: Functions whose Python source says all that they do, in functions of these modules.
-_BY_SOURCE: Final = (
-    *(np.copy, np.astype, np.broadcast_arrays, np.atleast_1d, np.atleast_2d, np.atleast_3d),
-    *(np.take_along_axis, np.put_along_axis, np.real, np.imag, np.trim_zeros, np.fill_diagonal),
-    *(np.average, np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.common_type),
-    *(np.diag_indices_from, np.tril_indices_from, np.triu_indices_from, np.array_equal),
-    *(np.array_equiv, np.allclose, np.flatnonzero, np.argwhere, np.extract, np.insert, np.roots),
-    *(np.apply_along_axis, np.apply_over_axes, np.piecewise, np.digitize, np.linalg.tensorinv),
-    *(np.linalg.tensorsolve, np.linalg.matrix_power, np.geomspace, np.logspace),
-    *(np.diag, np.nan_to_num),
-    *(np.kron, np.histogramdd, np.i0, np.linalg.multi_dot),
-    *(np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d),
-    *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
-)
-HANDLERS.update({function: functools.partial(by_source, function) for function in _BY_SOURCE})
+HANDLERS.update({function: functools.partial(by_source, function) for function in facts.BY_SOURCE})
 
 
 _ARRAY_SETS: Final[Any] = importlib.import_module("numpy.lib._arraysetops_impl")
@@ -265,12 +250,9 @@ if hasattr(_ARRAY_SETS, "_unique_hash"):  # from NumPy 2.3
 
 @handles(np.unique)
 def _unique(ar: Any, *args: Any, **options: Any) -> Any:
-    is_flat = len(args) < 4 and options.get("axis") is None
-    return (
-        by_source(np.unique, ar, *args, **options)
-        if is_flat
-        else applied(np.unique, (ar, *args), options)
-    )
+    if len(args) < 4 and options.get("axis") is None:
+        return by_source(np.unique, ar, *args, **options)
+    return applied(np.unique, (ar, *args), options)
 
 
 @handles(np.bincount)
@@ -436,9 +418,7 @@ def _of_regular_matrix(function: Any, before: Any, *args: Any, **kwargs: Any) ->
         return result
     value = result._captured_value
     if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
-        function(
-            *map(ndarrays.decided, args), **{n: ndarrays.decided(x) for n, x in kwargs.items()}
-        )
+        function(*map(ndarrays.decided, args), **ndarrays.mapped(ndarrays.decided, kwargs))
     return result
 
 
@@ -457,13 +437,12 @@ def _of_quantiles(function: Any, before: Any, a: Any, q: Any, *args: Any, **kwar
 def _real_where_it_is(function: Any, before: Any, a: Any) -> Any:
     """Return real results where all imaginary parts are zero."""
     result = before(a)
-    parts = result if isinstance(result, tuple) else (result,)
-    if np.iscomplexobj(a) or not is_traced(tuple(parts)):
+    values = ndarrays.unwrap([*result] if isinstance(result, tuple) else [result])
+    if np.iscomplexobj(a) or not is_traced(values):
         return result
-    traced = parts[0]._captured_value
-    if runs.data(traced) is None or not runs.decide(jnp.all(jnp.imag(traced) == 0)):
+    if runs.data(values[0]) is None or not runs.decide(jnp.all(jnp.imag(values[0]) == 0)):
         return result
-    real = [wrap(jnp.real(part._captured_value)) for part in parts]
+    real = [wrap(jnp.real(value)) for value in values]
     return type(result)(*real) if isinstance(result, tuple) else real[0]
 
 

@@ -48,7 +48,20 @@ def in_groups(
     if run is not None:  # of a program that calls vmap
         run.refusals.remove(error)
     groups = _groups(rows)
-    parts = [_run_group(group, flat, mapped, arrays, axes, fun) for group in groups]
+
+    def run_group(group: HostArray) -> list[Array]:
+        """Map over some examples, and return results whose first axis is theirs."""
+        pairs = zip(arrays, axes, strict=True)
+        chosen = [x if axis is None else jnp.take(x, group, axis=axis) for x, axis in pairs]
+        over = attrs.evolve(mapped, size=len(group))
+        try:
+            outs, sources = batch_flat(flat, over, chosen, axes, fun)
+        except DivergenceError as inner:
+            outs, sources = in_groups(inner, flat, over, chosen, axes, fun)
+        results = zip(outs, sources, strict=True)
+        return [sh.move_batch_axis(out, axis, 0, len(group)) for out, axis in results]
+
+    parts = map(run_group, groups)
     order = np.argsort(np.concatenate(groups), kind="stable")
     outs = [jnp.take(jnp.concatenate(out), order, axis=0) for out in zip(*parts, strict=True)]
     return outs, [0] * len(outs)
@@ -59,27 +72,3 @@ def _groups(rows: HostArray) -> list[HostArray]:
     for i, row in enumerate(rows):
         members.setdefault(np.ascontiguousarray(row).tobytes(), []).append(i)
     return [np.array(group) for group in members.values()]
-
-
-def _run_group(
-    group: HostArray,
-    flat: Any,
-    mapped: MappedAxis,
-    arrays: Sequence[Array],
-    axes: Sequence[int | None],
-    fun: Callable[..., Any],
-) -> list[Array]:
-    """Map over some examples, and return results whose first axis is theirs."""
-    chosen = [
-        x if axis is None else jnp.take(x, group, axis=axis)
-        for x, axis in zip(arrays, axes, strict=True)
-    ]
-    over = attrs.evolve(mapped, size=len(group))
-    try:
-        outs, sources = batch_flat(flat, over, chosen, axes, fun)
-    except DivergenceError as error:
-        outs, sources = in_groups(error, flat, over, chosen, axes, fun)
-    return [
-        sh.move_batch_axis(out, axis, 0, len(group))
-        for out, axis in zip(outs, sources, strict=True)
-    ]

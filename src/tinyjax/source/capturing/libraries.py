@@ -14,14 +14,13 @@ import numpy as np
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.core.values import Array
-from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.errors import DivergenceError, UndecidedError
 from tinyjax.source.capturing import calls, interpolation, ndarrays, overwriting, runs, sparse
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
     *("fft", "spatial.distance", "sparse.linalg"),
 )
-_REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 #: The functions whose counterparts gave their values, by the kinds of arguments.
 _verified: Final[set[Any]] = set()
 
@@ -106,7 +105,7 @@ class NeighborTree:
         if not callable(method):
             return method
         return lambda *args, **options: method(
-            *map(_decided, args), **{n: _decided(x) for n, x in options.items()}
+            *map(_decided, args), **ndarrays.mapped(_decided, options)
         )
 
 
@@ -202,7 +201,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     refused = len(run.refusals) if run is not None else 0
     try:
         result = ndarrays.with_values(ours, args, kwargs)
-    except _REFUSED as error:
+    except ndarrays.REFUSALS as error:
         if isinstance(error, (DivergenceError, UndecidedError)):
             raise
         if run is not None:
@@ -228,10 +227,8 @@ def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     names = [*getattr(getattr(g, "__code__", None), "co_varnames", ())]
     names = names[1:] if type(g) is MethodType else names
     kept = [x for name, x in zip(names, args, strict=False) if name not in _NEUTRAL]
-    return (
-        (*kept, *args[len(names) :]) if names else args,
-        {name: x for name, x in kwargs.items() if name not in _NEUTRAL},
-    )
+    named = {name: x for name, x in kwargs.items() if name not in _NEUTRAL}
+    return (*kept, *args[len(names) :]) if names else args, named
 
 
 def _reaches_captured(x: Any) -> bool:
@@ -248,12 +245,12 @@ def _kind(x: Any) -> Any:
 
 def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:
     """Compare with the value of the function itself, where the data is known."""
-    known = [_example(x) for x in args]
-    options = {name: _example(x) for name, x in kwargs.items()}
-    value = _example(result)
-    if any(x is _UNKNOWN for x in (*known, *options.values(), value)):
-        return True
-    if any(callable(x) for x in known):
+    known, options, value = (
+        [*map(_example, args)],
+        ndarrays.mapped(_example, kwargs),
+        _example(result),
+    )
+    if any(x is _UNKNOWN for x in (*known, *options.values(), value)) or any(map(callable, known)):
         return True
     try:
         theirs = g(*known, **options)

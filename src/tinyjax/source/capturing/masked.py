@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.capturing import ndarrays, runs
-from tinyjax.source.capturing.functions import as_array
-from tinyjax.source.capturing.ndarrays import HANDLERS
+from tinyjax.source.capturing.functions import as_array, handles
 from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
 _GAPS: Final = "Fill the gaps: x.filled(value)."
@@ -72,6 +71,7 @@ class CapturedMasked(CapturedSubclass):
 CLASSES[np.ma.MaskedArray] = CapturedMasked
 
 
+@handles(np.ma.masked_array)
 def _masked(
     data: Any = None,
     mask: Any = np.ma.nomask,
@@ -93,37 +93,29 @@ def _masked(
     return as_subclass(array, np.ma.MaskedArray)
 
 
+@handles(np.ma.array)
 def _masked_by_function(*args: Any, **kwargs: Any) -> Any:
     """Return what ``numpy.ma.array`` does, which takes its arguments in another order."""
     return _masked(**inspect.signature(np.ma.array).bind(*args, **kwargs).arguments)
 
 
+@handles(np.ma.asarray, np.ma.asanyarray)
 def _as_masked(a: Any, dtype: Any = None, order: Any = None) -> Any:
     return _masked(a, dtype=dtype, order=order)
 
 
+@handles(np.ma.getmask)
 def _getmask(a: Any) -> Any:
     return np.ma.nomask if ndarrays.is_captured(a) else np.ma.getmask(a)
 
 
+@handles(np.ma.getmaskarray)
 def _getmaskarray(a: Any) -> Any:
     return np.zeros(a.shape, bool) if ndarrays.is_captured(a) else np.ma.getmaskarray(a)
 
 
+@handles(np.ma.getdata)
 def _getdata(a: Any, subok: bool = True) -> Any:
     if ndarrays.is_captured(a):
         return a._captured_plain() if ndarrays.is_array(a) else a
     return np.ma.getdata(a)
-
-
-HANDLERS.update(
-    {
-        np.ma.array: _masked_by_function,
-        np.ma.asarray: _as_masked,
-        np.ma.asanyarray: _as_masked,
-        np.ma.getmask: _getmask,
-        np.ma.getmaskarray: _getmaskarray,
-        np.ma.getdata: _getdata,
-    }
-)
-HANDLERS[np.ma.masked_array] = _masked

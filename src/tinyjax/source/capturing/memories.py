@@ -185,12 +185,8 @@ class Memory:
         strides = [stride // size * numbers.itemsize for stride in view.strides]
         return np.lib.stride_tricks.as_strided(numbers[offset:], view.shape, strides)
 
-    def read(self, view: HostArray) -> Array:
-        """Return the traced elements of a view."""
-        return self._parts(self.trace(), view)[self.positions(view)]
-
-    def read_by(self, step: Step, view: HostArray) -> Array:
-        """Return elements of a view in the order that an operation gives them in."""
+    def read(self, view: HostArray, step: Step = lambda positions: positions) -> Array:
+        """Return the traced elements of a view, or those that an operation gives of it."""
         return self._parts(self.trace(), view)[step(self.positions(view))]
 
     def _has_parts(self, view: HostArray) -> bool:

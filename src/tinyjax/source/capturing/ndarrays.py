@@ -145,8 +145,7 @@ class Captured:
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
 
-    def __trunc__(self) -> int:
-        return int(self)
+    __trunc__ = __int__
 
     def __floor__(self) -> int:
         return int(np.floor(self))
@@ -732,10 +731,11 @@ def _items(x: Any) -> Any:
 
 
 def mapped(function: Callable[[Any], Any], x: Any) -> Any:
-    """Return a container of Python's of the results of a function for its items."""
+    """Return a container of Python's, or a named tuple, of the results of a function for items."""
     if type(x) is dict:
         return {name: function(item) for name, item in x.items()}
-    return type(x)([function(item) for item in x])
+    items = [function(item) for item in x]
+    return x._make(items) if hasattr(x, "_make") else type(x)(items)
 
 
 def is_traced(x: Any, depth: int = _DEPTH) -> bool:
@@ -814,12 +814,7 @@ def wrap(x: Any) -> Any:
     if isinstance(x, Array):
         data = np.asarray(x)
         return follow(data.copy()) if data.ndim else data[()]
-    if isinstance(x, tuple):
-        items = [wrap(item) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
-    if type(x) is list:
-        return [wrap(item) for item in x]
-    return x
+    return mapped(wrap, x) if isinstance(x, tuple) or type(x) is list else x
 
 
 def array_of(value: Any) -> CapturedArray:
@@ -960,10 +955,8 @@ def follow(x: Any) -> Any:
                 return CapturedArray(memories.Memory(x.base), x)
         elif x.dtype.names is not None:
             return _follow_record(x)
-    elif kind is tuple or kind is list:
-        return kind([follow(item) for item in x])
-    elif issubclass(kind, tuple) and hasattr(kind, "_make"):
-        return kind._make(map(follow, x))
+    elif kind is tuple or kind is list or (issubclass(kind, tuple) and hasattr(kind, "_make")):
+        return mapped(follow, x)
     return x
 
 
@@ -1171,7 +1164,7 @@ def in_order_of_memory(array: CapturedArray, step: memories.Step) -> Any:
         return like(array, CapturedArray(memory, result, array))
     if not memory.is_traced:
         return follow(result)
-    return array_of(memory.read_by(step, view))
+    return array_of(memory.read(view, step))
 
 
 def read_only(array: CapturedArray) -> CapturedArray:
@@ -1566,16 +1559,9 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     result = apply_to_traced(func, args, kwargs)
-    if func in _KEEPS_CLASS and args and is_array(args[0]) and is_captured(result):
+    if func in facts.KEEPING_CLASS and args and is_array(args[0]) and is_captured(result):
         return like(args[0], result)
     return result
-
-
-#: Functions whose result is of the class of the argument, of a subclass of ``numpy.ndarray``.
-_KEEPS_CLASS: Final = {
-    *(np.dot, np.trace, np.take, np.repeat, np.cumsum, np.cumprod, np.round, np.around, np.clip),
-    *(np.sort, np.partition, np.compress, np.choose, np.sum, np.prod, np.mean, np.max, np.min),
-}
 
 
 def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -1612,7 +1598,8 @@ def _as_key(x: Any) -> Any:
 #: Runs the Python source of a function of NumPy's that tinyjax has not; set by ``calls``.
 from_source: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
-_REFUSED: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
+#: Errors of functions of tinyjax that do not take their arguments.
+REFUSALS: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 
 
 def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
@@ -1623,19 +1610,19 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         kwargs.update(zip(names, args[position:], strict=False))
         args = args[:position]
     out = kwargs.pop("out", None)
-    if out is not None and func in _ACCUMULATED and len(args) < 3:
+    if out is not None and func in facts.ACCUMULATING and len(args) < 3:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
         result = wrap(with_values(func, args, kwargs))
         is_single = _holds(result, _is_single)
-        if is_single or func in _REORDERED or _holds((args, kwargs), _is_permuted):
+        if is_single or func in facts.REORDERING or _holds((args, kwargs), _is_permuted):
             model = _example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
                 result = wrap(with_values(func, _widened(args), _widened(kwargs)))
             result = _as_model(result, model)
         if func in facts.POINTS and isinstance(result, (Captured, np.generic)):
             result = to_array(result)
-    except _REFUSED as error:
+    except REFUSALS as error:
         result = _apply_otherwise(func, args, kwargs, error)
     return result if out is None else put_out(out, result, None, "unsafe")
 
@@ -1647,7 +1634,7 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
     if any(x is not y for x, y in zip(args, arrays, strict=True)):
         try:
             return apply_to_traced(func, arrays, kwargs)
-        except _REFUSED:
+        except REFUSALS:
             if not has_sizes:
                 raise
     if isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
@@ -1680,24 +1667,11 @@ def position_of_out(func: Any) -> int:
     return sys.maxsize if place is None else place
 
 
-#: Functions whose results have another order of axes in memory than their arguments.
-_REORDERED: Final = {
-    *(np.linspace, np.cross, np.nanquantile, np.nanpercentile, np.histogram2d, np.unique),
-    np.gradient,
-}
-#: Functions that compute in the dtype of ``out``.
-_ACCUMULATED: Final = {np.sum, np.prod, np.cumsum, np.cumprod, np.mean}
-#: Functions of a sequence of arrays, which may have several shapes.
-_SEQUENCES: Final = {
-    *(np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack, np.block),
-}
-
-
 def _as_argument(func: Any, x: Any) -> Any:
     """Return nested lists of traced numbers as an array, or a sequence of arrays."""
     if type(x) not in (list, tuple) or not is_traced(x):
         return x
-    if func not in _SEQUENCES:
+    if func not in facts.OF_SEQUENCES:
         return to_array(x)
     items = [_as_argument(None, item) for item in x]
     return x if all(map(operator.is_, x, items)) else items
@@ -1768,7 +1742,8 @@ def power(x: Any, y: Any) -> Any:
     if all(isinstance(value, (int, float)) for value in (x, y)):
         if _is_negative(y) and is_zero(x):
             raise ZeroDivisionError("0.0 cannot be raised to a negative power")
-        if not _is_whole_constant(y) and _is_negative(x) and not _is_whole(y):
+        is_whole_constant = not isinstance_of(y, Captured) and float(y).is_integer()
+        if not is_whole_constant and _is_negative(x) and not holds(y, _is_whole):
             x = wrap(unwrap(x) + 0j)
     result = number(wrap_ufunc(np.power, (x, y)))
     known = runs.data(unwrap(result))
@@ -1779,12 +1754,8 @@ def power(x: Any, y: Any) -> Any:
     return result
 
 
-def _is_whole(y: Any) -> bool:
-    return holds(y, lambda value: value == np.floor(value))
-
-
-def _is_whole_constant(y: Any) -> bool:
-    return not isinstance_of(y, Captured) and float(y).is_integer()
+def _is_whole(value: Any) -> Any:
+    return value == np.floor(value)
 
 
 #: Sequences that a product with an integer repeats.
@@ -1914,10 +1885,5 @@ def attribute_of_data(array: CapturedArray, name: str) -> Any:
     return found
 
 
-_FUNCTIONS_OF_NAME: Final = (
-    *("sum", "prod", "mean", "std", "var", "min", "max", "argmin", "argmax", "argsort", "cumsum"),
-    *("cumprod", "dot", "round", "any", "all", "trace", "take", "repeat", "searchsorted", "ravel"),
-    *("nonzero", "squeeze", "swapaxes", "diagonal", "argpartition", "choose", "put"),
-)
-for _name in _FUNCTIONS_OF_NAME:
+for _name in facts.METHODS_AS_FUNCTIONS:
     setattr(Captured, _name, _method(getattr(np, _name)))

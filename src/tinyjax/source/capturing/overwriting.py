@@ -5,7 +5,6 @@ A traced array stays as it is. Nothing says what the program would read from it,
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
@@ -13,34 +12,23 @@ from typing import Any, Final, NoReturn
 from tinyjax._base import frames
 from tinyjax.errors import CaptureError
 from tinyjax.source.capturing import memories, ndarrays, runs
+from tinyjax.source.ir import runtime
 
 _PREFIX: Final = "overwrite_"
-
-
-@functools.lru_cache(maxsize=1024)
-def _signature(g: Any) -> inspect.Signature | None:
-    """Return the signature of a function that has such options; None for others."""
-    try:
-        signature = inspect.signature(g)
-    except (TypeError, ValueError):
-        return None
-    return signature if any(name.startswith(_PREFIX) for name in signature.parameters) else None
 
 
 def overwritten(
     g: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> list[ndarrays.CapturedArray]:
     """Return the arrays under capture that a call of a function may overwrite."""
-    signature = _signature(g)
-    if signature is None or not ndarrays.are_traced(args, kwargs):
+    options = runtime.overwriting_options(g)
+    if not options or not ndarrays.are_traced(args, kwargs):
         return []
     try:
-        bound = signature.bind(*args, **kwargs).arguments
+        bound = inspect.signature(g).bind(*args, **kwargs).arguments
     except TypeError:
         return []
-    chosen = [
-        name.removeprefix(_PREFIX) for name in bound if name.startswith(_PREFIX) and bound[name]
-    ]
+    chosen = [name.removeprefix(_PREFIX) for name in options if bound.get(name)]
     if not chosen:
         return []
     named = chosen if all(name in bound for name in chosen) else [*bound]

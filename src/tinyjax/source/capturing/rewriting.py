@@ -97,10 +97,8 @@ def is_rewritten(code: CodeType) -> bool:
 
 def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
     """Return the rewritten form of code; None where its source is not there."""
-    try:
+    if code in _rewritten:
         return _rewritten[code]
-    except KeyError:
-        pass
     with _lock:
         module = _module_of(code.co_filename, scope)
         statement = module.statement_at(code.co_firstlineno) if module is not None else None

@@ -67,7 +67,9 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
     if issubclass(type(array), ndarrays.CapturedScalar):
         array = ndarrays.array_of(array._captured_value)
     if type(array) is np.ndarray:
-        array = CapturedArray(_shared(array), array)
+        memory = memories.Memory(array)
+        memory.is_shared = True
+        array = CapturedArray(memory, array)
     hashable: Any = subclass
     kind = captured_class(hashable)
     made = kind(array._captured_memory, array._captured_view, array, _same)
@@ -75,12 +77,6 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
     if type(finalize) is FunctionType and subclass not in CLASSES:
         call(finalize, made, array if model is None else model)
     return made
-
-
-def _shared(array: Any) -> Any:
-    memory = memories.Memory(array)
-    memory.is_shared = True
-    return memory
 
 
 def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -142,12 +138,7 @@ def _attribute_of_array(me: Any, name: str) -> Any:
         )
     if name in ("__array_finalize__", "__init__"):
         return lambda *args, **kwargs: None
-    if name in ("__setattr__", "__getattribute__"):
-        return functools.partial(getattr(object, name), me)
-    value = getattr(CapturedArray, name)
-    if isinstance(value, property):
-        return value.fget(me) if value.fget else None
-    return value.__get__(me)
+    return getattr(super(CapturedSubclass, me), name)
 
 
 def new_array(

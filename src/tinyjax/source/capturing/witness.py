@@ -8,7 +8,7 @@ program returns the same values, as guards. It is used for other data where they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 
@@ -101,19 +101,14 @@ class WitnessTrace(Trace):
         return self._joined(outs, data)
 
     def _joined(self, outs: Sequence[Array], data: Sequence[Array]) -> list[Array]:
-        return [
-            WitnessTracer(self, out, np.asarray(value))
-            for out, value in zip(outs, data, strict=True)
-        ]
+        pairs = zip(outs, data, strict=True)
+        return [WitnessTracer(self, out, np.asarray(value)) for out, value in pairs]
 
-    def _owns(self, value: Array) -> bool:
+    def _owns(self, value: Array) -> TypeGuard[WitnessTracer]:
         return type(value) is WitnessTracer and value._trace is self
 
     def _staged(self, args: Sequence[Array]) -> list[Array]:
-        return [
-            arg.staged if isinstance(arg, WitnessTracer) and self._owns(arg) else arg
-            for arg in args
-        ]
+        return [arg.staged if self._owns(arg) else arg for arg in args]
 
     def _data(self, args: Sequence[Array]) -> list[Array]:
         return [as_array(arg.data) if isinstance(arg, WitnessTracer) else arg for arg in args]
