@@ -211,6 +211,21 @@ WRITES_BY_NUMPY: Final[dict[str, Callable[[Any, Any], object]]] = {
 }
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.maximum, np.minimum])
+def test_integers_are_changed_by_traced_integers(ufunc: np.ufunc) -> None:
+    """An array of integers, whose changes are decisions, is changed by the function itself."""
+
+    def program(x: Any, count: Any) -> Any:
+        z = np.full(3, 2)
+        ufunc.at(z, [0, 0], count)
+        return np.sum(z) * x
+
+    captured, count = source.capture(program), np.int64(5)
+    expected = program(1.5, count)
+    assert tinyjax.jit(captured)(1.5, count) == expected
+    assert tinyjax.vmap(captured)(np.full(2, 1.5), np.full(2, 5)).tolist() == [expected] * 2
+
+
 @pytest.mark.parametrize("layout", [lambda z: z, np.transpose, lambda z: z[:, ::2]])
 @pytest.mark.parametrize("name", WRITES_BY_NUMPY)
 def test_writes_are_where_numpy_writes(name: str, layout: Callable[[Any], Any]) -> None:

@@ -1197,10 +1197,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         raise ValueError("assignment destination is read-only")
     traced_key = is_traced_key(key)
     if not (target._captured_is_traced or traced_key or isinstance(value, Array)):
-        if how == "add":
-            np.add.at(view, key, value)
-        else:
-            view[key] = value
+        _write_data(view, key, value, how)
         return
     memory = target._captured_memory
     if isinstance(value, Array):
@@ -1263,11 +1260,18 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
                 f"{list(target.shape)}), to be written to,",
                 "Make the array in the program, or pass it as an argument.",
             )
-    value = plain(value)
-    if how == "add":
-        np.add.at(target, key, value)
-    else:
+    _write_data(target, key, plain(value), how)
+
+
+#: Universal functions that write, by the methods of ``.at``.
+_WRITING: Final = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def _write_data(target: HostArray, key: Any, value: Any, how: str) -> None:
+    if how == "set":
         target[key] = value
+    else:
+        _WRITING[how].at(target, key, value)
 
 
 def to_array(x: Any) -> Any:
@@ -1491,11 +1495,10 @@ def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
         ufunc.at(plain(target), plain(key), *[plain(x) for x in values])
         return
     key, shape = key_of(key), np.shape(target)
-    names = {np.add: "add", np.multiply: "multiply", np.maximum: "max", np.minimum: "min"}
     if ufunc is np.subtract:
         write(target, key, -to_array(values[0]), "add")
-    elif ufunc in names:
-        write(target, key, values[0], names[ufunc])
+    elif ufunc in _WRITING.values():
+        write(target, key, values[0], next(x for x, y in _WRITING.items() if y is ufunc))
     elif not is_traced(key) and _are_distinct(key, shape):
         write(target, key, apply_ufunc(ufunc, "__call__", (target[key], *values), {}))
     else:
