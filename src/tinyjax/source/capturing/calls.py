@@ -809,11 +809,8 @@ def has_attribute(owner: Any, name: str) -> bool:
     """Return what the function ``hasattr`` does: of a value, what those of its class have."""
     if type(owner) in _CAPTURED:
         return any(name in vars(base) for base in owner.__class__.__mro__)
-    try:
-        attribute(owner, name)
-    except AttributeError:
-        return False
-    return True
+    missing = object()
+    return get_attribute(owner, name, missing) is not missing
 
 
 HANDLERS[getattr] = get_attribute

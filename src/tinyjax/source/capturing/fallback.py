@@ -8,6 +8,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -83,7 +84,8 @@ def pull(
             shadows.check_apart(args, kwargs)
         if is_scalar:
             one_like(result[0] if has_aux else result)
-        kinds[:] = [tree.map(_class_of, result, is_leaf=ndarrays.is_captured)]
+        class_of = operator.attrgetter("__class__")
+        kinds[:] = [tree.map(class_of, result, is_leaf=ndarrays.is_captured)]
         return result
 
     frames.imitate(program, fun)
@@ -104,15 +106,11 @@ def pull(
     def pullback(ct: Any) -> tuple[Any, ...]:
         if has_aux:
             ct = ct[0]
-        parts = map(_as_array, back(pullbacks.conforming(ct, result)))
+        parts = iter([_as_data(x, np.ndarray) for x in back(pullbacks.conforming(ct, result))])
         own = [x if i in chosen else None for i, x in enumerate(args)]
         return None, *[_by_leaves(x, lambda leaf: next(parts)) for x in own]
 
     return tree.map(_as_data, (result, *aux) if has_aux else result, kinds[0]), pullback
-
-
-def _as_array(x: Any) -> Any:
-    return _as_data(x, np.ndarray)
 
 
 def _by_leaves(x: Any, function: Callable[[Any], Any]) -> Any:
@@ -166,11 +164,6 @@ def _dict_like(items: dict[Any, Any], x: dict[Any, Any]) -> dict[Any, Any]:
 
 def _in_double(x: Any) -> Any:
     return np.float64(x) if type(x) is float else np.complex128(x) if type(x) is complex else x
-
-
-def _class_of(x: Any) -> type[Any]:
-    kind: type[Any] = x.__class__
-    return kind
 
 
 def _as_data(x: Any, kind: type[Any]) -> Any:

@@ -315,11 +315,6 @@ def _result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*map(_type_of, arrays_and_dtypes))
 
 
-@handles(np.can_cast)
-def _can_cast(from_: Any, dtype: Any, casting: Any = "safe") -> bool:
-    return np.can_cast(from_.dtype if is_captured(from_) else from_, dtype, casting)
-
-
 @handles(np.min_scalar_type)
 def _min_scalar_type(a: Any) -> Any:
     array = to_array(a)
@@ -327,13 +322,6 @@ def _min_scalar_type(a: Any) -> Any:
         return array.dtype
     value = array._captured_value if is_captured(array) else array
     return np.min_scalar_type(runs.decide(value, "np.min_scalar_type"))
-
-
-@handles(iter)
-def _iter(*args: Any) -> Any:
-    if is_captured(args[0]) and not is_array(args[0]):
-        raise TypeError(f"{args[0].__class__.__name__!r} object is not iterable")
-    return iter(*args)
 
 
 @handles(np.from_dlpack)
@@ -392,13 +380,6 @@ class _Reading(ndarrays.Flat):
 @handles(np.nonzero)
 def _nonzero(a: Any) -> Any:
     return np.nonzero(ndarrays.decided(a))
-
-
-@handles(np.where)
-def _where(condition: Any, *choices: Any) -> Any:
-    if not choices:
-        return HANDLERS[np.nonzero](condition)
-    return applied(np.where, (condition, *choices), {})
 
 
 @handles(np.compress)

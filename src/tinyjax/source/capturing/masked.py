@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing import ndarrays, rewriting, runs
+from tinyjax.source.capturing.calls import around
 from tinyjax.source.capturing.functions import as_array, handles
 from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
@@ -71,51 +72,22 @@ class CapturedMasked(CapturedSubclass):
 CLASSES[np.ma.MaskedArray] = CapturedMasked
 
 
+@around(np.ma.array, np.ma.asarray, np.ma.asanyarray)
+@around(np.ma.getdata, np.ma.getmask, np.ma.getmaskarray)
+def _by_source(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run the Python source, also for arrays without anything traced: the result may be a view."""
+    return (rewriting.rewritten(function) or function)(*args, **kwargs)
+
+
 @handles(np.ma.masked_array)
-def _masked(
-    data: Any = None,
-    mask: Any = np.ma.nomask,
-    dtype: Any = None,
-    copy: Any = False,
-    subok: Any = True,
-    ndmin: int = 0,
-    *args: Any,
-    order: Any = None,
-    **options: Any,
-) -> Any:
+def _masked(*args: Any, **kwargs: Any) -> Any:
     """Return what ``numpy.ma.MaskedArray`` does; other options are those of gaps."""
+    make: Any = np.ma.MaskedArray
+    bound = inspect.signature(make).bind(*args, **kwargs).arguments
+    data = bound.get("data")
     if not ndarrays.is_captured(data) and not ndarrays.is_traced(data):
-        make: Any = np.ma.MaskedArray
-        own = (ndarrays.plain(data), ndarrays.plain(mask), dtype, copy, subok, ndmin, *args)
-        return make(*own, order=order, **options)
-    check_mask(mask)
-    array = as_array(data, dtype, order, copy=copy or None, ndmin=ndmin)
+        return make(*map(ndarrays.plain, args), **ndarrays.mapped(ndarrays.plain, kwargs))
+    check_mask(bound.get("mask", np.ma.nomask))
+    options = {name: bound[name] for name in ("dtype", "order", "ndmin") if name in bound}
+    array = as_array(data, copy=bound.get("copy") or None, **options)
     return as_subclass(array, np.ma.MaskedArray)
-
-
-@handles(np.ma.array)
-def _masked_by_function(*args: Any, **kwargs: Any) -> Any:
-    """Return what ``numpy.ma.array`` does, which takes its arguments in another order."""
-    return _masked(**inspect.signature(np.ma.array).bind(*args, **kwargs).arguments)
-
-
-@handles(np.ma.asarray, np.ma.asanyarray)
-def _as_masked(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    return _masked(a, dtype=dtype, order=order)
-
-
-@handles(np.ma.getmask)
-def _getmask(a: Any) -> Any:
-    return np.ma.nomask if ndarrays.is_captured(a) else np.ma.getmask(a)
-
-
-@handles(np.ma.getmaskarray)
-def _getmaskarray(a: Any) -> Any:
-    return np.zeros(a.shape, bool) if ndarrays.is_captured(a) else np.ma.getmaskarray(a)
-
-
-@handles(np.ma.getdata)
-def _getdata(a: Any, subok: bool = True) -> Any:
-    if ndarrays.is_captured(a):
-        return a._captured_plain() if ndarrays.is_array(a) else a
-    return np.ma.getdata(a)

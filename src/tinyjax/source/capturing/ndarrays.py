@@ -1640,7 +1640,7 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
         except REFUSALS:
             if not has_sizes:
                 raise
-    if isinstance(error, (DivergenceError, UndecidedError)) or not from_source:
+    if isinstance(error, (DivergenceError, UndecidedError)):
         raise error
     if has_sizes:
         return apply_function(func, known_sizes(args), known_sizes(kwargs))
@@ -1654,13 +1654,8 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
 
 @functools.cache
 def _parameters(func: Any) -> list[str]:
-    """Return the names of the arguments of a function that may be given without a name."""
-    try:
-        known = inspect.signature(func).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in known if parameter.kind in kinds]
+    """Return the names of the arguments of a function, which are first those without a name."""
+    return [*inspect.signature(func).parameters]
 
 
 @functools.cache
