@@ -388,8 +388,6 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
         if kind.__name__ == "DUFunc" and not kwargs:  # of numba.vectorize
             result = call(np.vectorize(g._dispatcher.py_func), *args)
             return result[()] if not np.ndim(result) else result
-    if issubclass(kind, np.vectorize):
-        return HANDLERS[np.vectorize.__call__](g, *args, **kwargs)
     if not issubclass(kind, Captured):
         method = getattr(kind, _CALL, None)
         if type(method) is FunctionType:
@@ -516,8 +514,8 @@ class FunctionOfTraced:
         self.fun = fun
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        wrapped = {name: ndarrays.wrap(value) for name, value in kwargs.items()}
-        return ndarrays.unwrap(call(self.fun, *[ndarrays.wrap(value) for value in args], **wrapped))
+        wrapped = ndarrays.mapped(ndarrays.wrap, kwargs)
+        return ndarrays.unwrap(call(self.fun, *map(ndarrays.wrap, args), **wrapped))
 
 
 ndarrays.functions.append(FunctionOfTraced)

@@ -663,24 +663,13 @@ if hasattr(math, "sumprod"):  # from Python 3.12
     )
 
 
-@handles(math.frexp)
-def _frexp(x: Any) -> Any:
+@around(math.frexp, math.modf)
+def _in_parts(function: Any, before: Any, x: Any) -> Any:
+    """Return the parts of a number; one that is an integer is a decision."""
     if not is_traced(x):
-        return math.frexp(plain(x))
-    value = call(float, x)
-    exponent = math.frexp(runs.decide(value._captured_value).item())[1]
-    half = -exponent // 2
-    return value * 2.0**half * 2.0 ** (-exponent - half), exponent
-
-
-@handles(math.modf)
-def _modf(x: Any) -> Any:
-    if not is_traced(x):
-        return math.modf(plain(x))
-    value = call(float, x)._captured_value
-    whole = jnp.trunc(value)
-    rest = jnp.where(jnp.isinf(value), jnp.copysign(0.0, value), value - whole)
-    return ndarrays.number(wrap(rest)), ndarrays.number(wrap(whole))
+        return function(plain(x))
+    parts = getattr(jnp, function.__name__)(call(float, x)._captured_value)
+    return tuple([ndarrays.number(wrap(part)) for part in parts])
 
 
 @handles(cmath.polar)

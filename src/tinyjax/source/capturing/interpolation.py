@@ -170,8 +170,7 @@ def _in_grid(g: Any, grid: Any, xi: Any, method: Any = None, *, nu: Any = None) 
         return NotImplemented
     axes = [np.asarray(ndarrays.plain(points)) for points in grid.grid]
     places = value_of(_coordinates(None, xi, len(axes)))
-    firsts = np.array([points[0] for points in axes])
-    lasts = np.array([points[-1] for points in axes])
+    firsts, lasts = np.array([(points[0], points[-1]) for points in axes]).T
     if grid.bounds_error and not runs.decide(jnp.all((places >= firsts) & (places <= lasts))):
         raise ValueError("One of the requested xi is out of bounds")
     ours = interpolate.RegularGridInterpolator(

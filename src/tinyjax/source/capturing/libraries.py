@@ -264,11 +264,8 @@ _UNKNOWN: Final = object()
 
 def _converged(result: Any) -> bool:
     """Return whether no number is NaN, which solvers return where they do not converge."""
-    for leaf in tree.leaves(result):
-        known = _example(leaf)
-        if known is not _UNKNOWN and np.asarray(known).dtype.kind in "fc" and np.isnan(known).any():
-            return False
-    return True
+    known = [x for x in map(_example, tree.leaves(result)) if x is not _UNKNOWN]
+    return not any(np.isnan(x).any() for x in map(np.asarray, known) if x.dtype.kind in "fc")
 
 
 def _example(x: Any) -> Any:

@@ -51,17 +51,9 @@ class CapturedMasked(CapturedSubclass):
     def _update_from(self, obj: Any) -> None:
         """Take nothing over: there is no mask, and no other attribute."""
 
-    def filled(self, fill_value: Any = None) -> Any:
-        """Return the array, which has no gaps."""
-        return self._captured_plain()
-
-    def compressed(self) -> Any:
-        """Return all elements, with one axis."""
-        return self._captured_plain().flatten()
-
-    def count(self, axis: Any = None, keepdims: Any = False) -> Any:
-        """Return how many elements are not masked: all."""
-        return np.ma.count(np.ma.zeros(self.shape), axis, keepdims)
+    filled: Any = np.ma.MaskedArray.filled
+    compressed: Any = np.ma.MaskedArray.compressed
+    count: Any = np.ma.MaskedArray.count
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if value is np.ma.masked:

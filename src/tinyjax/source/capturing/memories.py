@@ -237,8 +237,7 @@ class Memory:
         """
         whole = self.trace()
         positions = np.asarray(self.positions(view)[key])
-        while value.ndim > positions.ndim and value.shape[0] == 1:
-            value = value[0]
+        value = without_ones(value, positions.ndim)
         flat = jnp.broadcast_to(value, positions.shape).reshape(-1)
         numbers = positions.reshape(-1)
         if how == "set" and len(np.unique(numbers)) < len(numbers):
@@ -277,8 +276,7 @@ class Memory:
         if len(np.unique(everywhere)) < everywhere.size:
             raise runs.refusal("a write at a traced index into a view of overlapping elements")
         positions = jnp.asarray(np.array(everywhere))[key]
-        while value.ndim > positions.ndim and value.shape[0] == 1:
-            value = value[0]
+        value = without_ones(value, positions.ndim)
         flat = jnp.broadcast_to(value, positions.shape).reshape(-1)
         self._scatter_flat(whole, view, positions.reshape(-1), flat, how)
 
@@ -379,6 +377,13 @@ class Window(Memory):
         everywhere = self._numbered(numbers, self.whole)
         everywhere[...] = np.arange(everywhere.size).reshape(everywhere.shape)
         return numbers
+
+
+def without_ones(value: Array, ndim: int) -> Array:
+    """Return a value without the first axes of one element that the place to write to has not."""
+    while value.ndim > ndim and value.shape[0] == 1:
+        value = value[0]
+    return value
 
 
 def _address(array: HostArray) -> int:

@@ -236,9 +236,7 @@ class CapturedScalar(Captured):
         """Return one element as a number of Python's, which stays traced."""
         return array_of(self._value).item(*index) if index else number(self)
 
-    def tolist(self) -> Any:
-        """Return the number as one of Python's."""
-        return number(self)
+    tolist = item
 
     def __getattr__(self, name: str) -> Any:
         """Return what a number of NumPy's has as an array of no axes has it."""
@@ -565,6 +563,7 @@ class CapturedArray(Captured):
         order = axes[0] if len(axes) == 1 else axes
         return apply_function(np.transpose, (self, order or None), {})
 
+    #: The name of the device, which is NumPy's.
     device = "cpu"
 
     def to_device(self, device: str, /, *, stream: None = None) -> Any:
@@ -631,11 +630,7 @@ def class_of(x: Any) -> type[Any]:
     kind = builtin_type(x)
     if issubclass(kind, CapturedArray):
         return kind.subclass
-    try:
-        value = object.__getattribute__(x, "_value")
-    except AttributeError:  # it is being made
-        return kind
-    dtype = np.dtype(value.dtype)
+    dtype = np.dtype(x._value.dtype)
     if kind is CapturedFloat:
         return complex if dtype.kind == "c" else float
     if kind is CapturedBool:
@@ -1005,12 +1000,9 @@ DATA: Final = {
 
 def _follow_record(x: HostArray) -> Any:
     """Return a new array of records, if their fields are floats of one size without gaps."""
-    kinds = {x.dtype[name] for name in x.dtype.names or ()}
-    kind = kinds.pop()
-    is_even = (
-        not kinds and kind.kind == "f" and x.itemsize == kind.itemsize * len(x.dtype.names or ())
-    )
-    if x.base is not None or not is_even or not x.flags.c_contiguous:
+    kind, *others = [x.dtype[name] for name in x.dtype.names or ()]
+    is_even = kind.kind == "f" and x.itemsize == kind.itemsize * (1 + len(others))
+    if x.base is not None or {*others} - {kind} or not is_even or not x.flags.c_contiguous:
         return x
     return CapturedArray(memories.Memory(x.view(kind).reshape(*x.shape, -1)), x)
 
@@ -1135,17 +1127,16 @@ def cast_to(value: Array, dtype: Any) -> Array:
 # Views and writes
 
 
-def _part(step: memories.Step, i: int, array: Any) -> Any:
-    return step(array)[i]
-
-
 def view_by(array: CapturedArray, step: memories.Step) -> Any:
     """Apply an operation whose result may be a view, of the array or of its copy."""
     view = array._captured_view
     result = step(view)
     if type(result) in (list, tuple):
-        parts = range(len(result))
-        return type(result)([view_by(array, functools.partial(_part, step, i)) for i in parts])
+
+        def part(i: int) -> Any:
+            return view_by(array, lambda a: step(a)[i])
+
+        return type(result)([*map(part, range(len(result)))])
     if result is view:
         return array
     if memories.is_view_of(result, view):
@@ -1212,9 +1203,7 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
     is_whole = target._captured_layout is None or target._captured_layout is memory.whole
     if is_whole and (traced_key or is_basic(key)):
         if not traced_key:
-            shape = view[key].shape
-            while value.ndim > len(shape) and value.shape[0] == 1:
-                value = value[0]
+            value = memories.without_ones(value, np.ndim(view[key]))
         memory.write(getattr(whole.at[unwrap(key)], how)(value))
     elif traced_key:
         memory.scatter_at_traced(view, unwrap(key), value, how)
@@ -1553,8 +1542,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         rest, options = (mapped(_as_key, known_sizes(x)) for x in (args[1:], kwargs))
         if is_array(array := to_array(args[0])):
             by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
-            step = functools.partial(_applied_to, func, rest, options)
-            return in_order_of_memory(array, step) if by_order else view_by(array, step)
+            apply = in_order_of_memory if by_order else view_by
+            return apply(array, lambda a: func(a, *rest, **options))
     if not are_traced(args, kwargs):
         return with_data(func, args, kwargs)
     if not facts.is_fresh(func, len(args), [name for name in kwargs if name != "out"]):
@@ -1588,10 +1577,6 @@ def followed(result: Any, operands: Sequence[Any]) -> Any:
                 return CapturedArray(x._captured_memory, result, x)
             x._captured_memory.is_shared = True
     return follow(result)
-
-
-def _applied_to(func: Any, rest: Any, options: Any, array: Any) -> Any:
-    return func(array, *rest, **options)
 
 
 def _as_key(x: Any) -> Any:

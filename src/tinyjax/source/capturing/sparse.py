@@ -302,21 +302,24 @@ def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
     return operands
 
 
-def _combine(operate: Any, structure: str, function: Any, *args: Any) -> None:
-    keys, width = _structure(_tool(structure), args)
-    _put(args[10], operate(*_aligned(keys, width, args)))
+_OPERATIONS: Final[dict[str, Callable[[Array, Array], Array]]] = {
+    "csr_plus_csr": jnp.add,
+    "csr_minus_csr": jnp.subtract,
+    "csr_elmul_csr": jnp.multiply,
+}
 
 
-for _name, _operate, _structured in (
-    ("csr_plus_csr", jnp.add, "csr_plus_csr"),
-    ("csr_minus_csr", jnp.subtract, "csr_plus_csr"),
-    ("csr_elmul_csr", jnp.multiply, "csr_elmul_csr"),
-):
-    _computes(_name)(functools.partial(_combine, _operate, _structured))
+@_computes(*_OPERATIONS)
+def _combine(function: Any, *args: Any) -> None:
+    is_product = function.__name__ == "csr_elmul_csr"
+    keys, width = _structure(function if is_product else _tool("csr_plus_csr"), args)
+    _put(args[10], _OPERATIONS[function.__name__](*_aligned(keys, width, args)))
 
 
-def _extremum(operate: Any, function: Any, *args: Any) -> None:
+@_computes("csr_maximum_csr", "csr_minimum_csr")
+def _extremum(function: Any, *args: Any) -> None:
     """Write extrema, but those that are zero: they are of no element, and have no slope."""
+    operate = jnp.maximum if function.__name__ == "csr_maximum_csr" else jnp.minimum
     keys, width = _structure(_tool("csr_plus_csr"), args)
     extrema = operate(*_aligned(keys, width, args))
     kept = np.flatnonzero(runs.decide(extrema != 0))
@@ -325,10 +328,6 @@ def _extremum(operate: Any, function: Any, *args: Any) -> None:
     indptr[1:] = np.cumsum(counts)
     indices[: len(kept)] = keys[kept] % width
     write(data, slice(0, len(kept)), extrema[kept])
-
-
-_computes("csr_maximum_csr")(functools.partial(_extremum, jnp.maximum))
-_computes("csr_minimum_csr")(functools.partial(_extremum, jnp.minimum))
 
 
 @_computes("csr_ne_csr", "csr_lt_csr", "csr_gt_csr", "csr_le_csr", "csr_ge_csr")

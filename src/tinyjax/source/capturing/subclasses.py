@@ -62,7 +62,7 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
     return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
 
 
-def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
+def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
     """Return a view of an array as one of a subclass, as ``array.view(subclass)`` does."""
     if issubclass(type(array), ndarrays.CapturedScalar):
         array = ndarrays.array_of(array._captured_value)
@@ -70,9 +70,7 @@ def as_subclass(array: Any, subclass: type[Any], model: Any = None) -> Any:
         memory = memories.Memory(array)
         memory.is_shared = True
         array = CapturedArray(memory, array)
-    hashable: Any = subclass
-    kind = captured_class(hashable)
-    made = kind(array._captured_memory, array._captured_view, array, _same)
+    made = captured_class(subclass)(array._captured_memory, array._captured_view, array, _same)
     finalize = subclass.__array_finalize__
     if type(finalize) is FunctionType and subclass not in CLASSES:
         call(finalize, made, array if model is None else model)
