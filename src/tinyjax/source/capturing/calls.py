@@ -273,11 +273,7 @@ ndarrays.from_source.append(from_source)
 
 def _with_arrays(args: Any) -> Any:
     """Return arguments with what the user's ``__array__`` gives in place of its objects."""
-    for x in args:
-        if _makes_arrays(x):
-            made = (HANDLERS[np.asarray](x) if _makes_arrays(x) else x for x in args)
-            return tuple(made)
-    return args
+    return tuple([HANDLERS[np.asarray](x) if _makes_arrays(x) else x for x in args])
 
 
 def _makes_arrays(x: Any) -> bool:

@@ -6,6 +6,7 @@ import cmath
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import operator
 import statistics
@@ -477,13 +478,10 @@ def _is_of_program(filename: str) -> bool:
 
 @around(sys._getframe, inspect.currentframe)
 def _frame(function: Any, before: Any, depth: int = 0) -> FrameType:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if _is_of_program(frame.f_code.co_filename):
-            if not depth:
-                return frame
-            depth -= 1
-        frame = frame.f_back
+    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe(1)))
+    own = (frame for frame in frames if _is_of_program(frame.f_code.co_filename))
+    for frame in itertools.islice(own, max(depth, 0), None):
+        return frame
     raise ValueError("call stack is not deep enough")
 
 

@@ -171,9 +171,8 @@ def _imports(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
-    lines: list[int] = [decorator.lineno for decorator in decorators]
-    return min([statement.lineno, *lines])
+    nodes: list[ast.stmt | ast.expr] = [statement, *getattr(statement, "decorator_list", [])]
+    return min(node.lineno for node in nodes)
 
 
 def _rewrite(module: _Module, statement: ast.stmt, model: CodeType) -> None:
