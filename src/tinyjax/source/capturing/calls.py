@@ -108,10 +108,10 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     if known is not None:
         new = known[1]
         return (g if new is code else rewriting.with_code(g, new))(*args, **kwargs)
-    if rewriting.is_rewritten(code):
+    module = rewriting.module_of(g)
+    if rewriting.is_rewritten(code) or module.startswith("tinyjax.source.capturing"):
         _of_program[id(code)] = code, code
         return g(*args, **kwargs)
-    module = rewriting.module_of(g)
     package = module.partition(".")[0]
     if package == "scipy" or module.startswith("array_api_compat"):
         result = counterparts[0](g, args, kwargs)
@@ -120,9 +120,6 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         if not _concerns(args) and not _concerns(tuple(kwargs.values())):
             return follow(g(*args, **kwargs))
     if package == "tinyjax":
-        if module.startswith("tinyjax.source.capturing"):
-            _of_program[id(code)] = code, code
-            return g(*args, **kwargs)
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
         if g in facts.VIEWS:

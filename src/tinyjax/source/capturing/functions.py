@@ -306,7 +306,7 @@ def _in_any_order(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _type_of(x: Any) -> Any:
-    if isinstance(x, CapturedArray) and is_array(x):
+    if is_array(x):
         return x.dtype if not x.ndim else np.empty(0, x.dtype)
     return x.dtype if is_captured(x) else x
 
@@ -321,8 +321,7 @@ def _min_scalar_type(a: Any) -> Any:
     array = to_array(a)
     if array.ndim:
         return array.dtype
-    value = array._captured_value if is_captured(array) else array
-    return np.min_scalar_type(runs.decide(value, "np.min_scalar_type"))
+    return np.min_scalar_type(ndarrays.decided(array, "np.min_scalar_type"))
 
 
 @handles(np.from_dlpack)

@@ -819,7 +819,7 @@ def array_of(value: Any) -> CapturedArray:
     return CapturedArray(memories.Memory(np.array(value) if isinstance(value, Array) else value))
 
 
-def laid_out(value: Array, model: Any) -> Any:
+def laid_out(value: Any, model: Any) -> Any:
     """Return a value in new memory, whose axes are in the order of those of an array of NumPy's."""
     if not isinstance(model, np.ndarray):
         return wrap(value)
@@ -890,8 +890,8 @@ def _is_wider(model: Any, result: Any) -> bool:
         return any(map(_is_wider, model, result))
     if not isinstance(model, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
         return False
-    is_wider: bool = model.dtype.itemsize > result.dtype.itemsize
-    return bool(model.dtype.kind == result.dtype.kind) and is_wider
+    theirs, ours = np.dtype(model.dtype), np.dtype(result.dtype)
+    return bool(theirs.kind == ours.kind) and theirs.itemsize > ours.itemsize
 
 
 def _widened(x: Any, dtype: Any = None) -> Any:
@@ -928,15 +928,11 @@ def _as_model(result: Any, model: Any) -> Any:
         return result
     if np.shape(result) != model.shape:
         return result
-    if type(result) is np.ndarray and result.flags.owndata:
-        ordered = np.empty_like(model, result.dtype, subok=False)
-        ordered[...] = result
-        return ordered
-    if type(result) is not CapturedArray:
+    if type(result) is np.ndarray:
+        return laid_out(result, model) if result.flags.owndata else result
+    if type(result) is not CapturedArray or result._captured_origin is not None:
         return result
-    if result._captured_origin is not None or not result.flags.c_contiguous:
-        return result
-    return laid_out(result._captured_value, model)
+    return laid_out(result._captured_value, model) if result.flags.c_contiguous else result
 
 
 def follow(x: Any) -> Any:

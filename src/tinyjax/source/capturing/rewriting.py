@@ -405,10 +405,9 @@ class Rewriter(_Dispatching):
                 return dispatched
         if isinstance(node, ast.Call) and not _is_attribute(node.func):
             return dispatched
-        if any(keyword.arg in (None, "out") for keyword in dispatched.keywords):
-            return dispatched
+        has_out = any(keyword.arg in (None, "out") for keyword in dispatched.keywords)
         is_of_display = isinstance(getattr(node, "value", None), ast.Tuple)
-        if is_of_display or any(isinstance(child, ast.Starred) for child in children):
+        if has_out or is_of_display or any(isinstance(x, ast.Starred) for x in children):
             return dispatched
         parts: list[ast.expr] = []
         operands: list[tuple[ast.Name, ast.expr]] = []
