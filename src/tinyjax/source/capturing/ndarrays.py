@@ -164,8 +164,8 @@ class Captured:
         return other // self, other % self
 
     def conjugate(self) -> Any:
-        """Return the complex conjugate: the same object, if it is real."""
-        if self.dtype.kind != "c":
+        """Return the complex conjugate: a real array, or number of Python's, is its own."""
+        if self.dtype.kind != "c" and (is_array(self) or type(self) is CapturedFloat):
             return self
         return _of_class(self, apply_ufunc(np.conjugate, "__call__", (self,), {}))
 
