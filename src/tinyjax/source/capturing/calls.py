@@ -325,9 +325,22 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
             result = call(protocol, x, g, tuple(types), args, kwargs)
             if result is not NotImplemented:
                 return result
+    return without_protocol(g, args, kwargs)
+
+
+def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function of NumPy's as ``numpy.ndarray.__array_function__`` does.
+
+    It calls methods of its arguments, which a subclass may have overridden: then its source runs.
+    """
+    own = getattr(g, "_implementation", None)
+    operands = _arrays_in((*args, *kwargs.values()))
+    if any(getattr(type(x), "overrides_methods", False) for x in operands):
+        fun = rewriting.rewritten(own)
+        if fun is not None:
+            return fun(*args, **kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
-    own = getattr(g, "_implementation", None)
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
         return call(own, *args[1:], **kwargs)
     if any(isinstance(x, np.poly1d) for x in args):

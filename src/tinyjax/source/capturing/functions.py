@@ -97,15 +97,15 @@ def as_array(
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
     made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
-        made = made.astype(dtype, order=order or "K")
+        made = ndarrays.Captured.astype(made, dtype, order=order or "K")
     elif copy and made is a:
-        made = made.copy(order or "K")
+        made = made._captured_copy(order or "K")
     if order in ("C", "F") and not made.flags[f"{order}_CONTIGUOUS"]:
-        made = made.copy(order)
+        made = made._captured_copy(order)
     if copy is False and made is not a:
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     missing = ndmin - made.ndim
-    return made.reshape((1,) * missing + made.shape) if missing > 0 else made
+    return CapturedArray.reshape(made, (1,) * missing + made.shape) if missing > 0 else made
 
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:
@@ -144,8 +144,10 @@ def _like(function: Any, before: Any, prototype: Any, *args: Any, **options: Any
     if is_traced(args) or is_traced(options):
         return by_source(function, prototype, *args, **options)
     model = to_array(prototype)
-    model = model._captured_view if is_array(model) else model
-    return ndarrays.with_data(function, (model, *args), options)
+    if not is_array(model):
+        return ndarrays.with_data(function, (model, *args), options)
+    made = ndarrays.with_data(function, (model._captured_view, *args), options)
+    return ndarrays.like(model, made) if options.get("subok", True) else made
 
 
 @handles(np.einsum)

@@ -137,10 +137,10 @@ class Captured:
         raise runs.refusal("pickle")
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self._captured_copy()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self._captured_copy()
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
@@ -175,8 +175,12 @@ class Captured:
         """Return whether a number is a whole one."""
         return bool(apply_ufunc(np.remainder, "__call__", (self, 1), {}) == 0)
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: Any = "C") -> Any:
         """Return a copy that shares no memory; a number itself."""
+        return self._captured_copy(order)
+
+    def _captured_copy(self, order: Any = "C") -> Any:
+        """Return a copy, also where a subclass of the program has another method for it."""
         return self
 
     def astype(
@@ -515,7 +519,7 @@ class CapturedArray(Captured):
     def __setitem__(self, key: Any, value: Any) -> None:
         write(self, key, value)
 
-    def copy(self, order: Any = "C") -> Any:
+    def _captured_copy(self, order: Any = "C") -> Any:
         value = self._captured_value
         if isinstance(value, Array):
             return like(self, laid_out(value, np.empty_like(self._captured_view, order=order)))
@@ -523,7 +527,7 @@ class CapturedArray(Captured):
 
     def flatten(self, order: str = "C") -> Any:
         """Return a copy with one axis."""
-        return apply_function(np.ravel, (self, order), {}).copy()
+        return apply_function(np.ravel, (self, order), {})._captured_copy()
 
     def item(self, *index: Any) -> Any:
         if index:
@@ -556,12 +560,12 @@ class CapturedArray(Captured):
             view: Any = self._captured_view
             view.reshape(sizes, order=order, copy=False)  # which raises what NumPy raises
         result = apply_function(np.reshape, (self, sizes), {"order": order})
-        return result.copy() if copy else result
+        return result._captured_copy() if copy else result
 
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes permuted."""
-        order = axes[0] if len(axes) == 1 else axes
-        return apply_function(np.transpose, (self, order or None), {})
+        order = axes[0] if len(axes) == 1 else axes or None
+        return apply_function(np.transpose, (self, order), {})
 
     #: The name of the device, which is NumPy's.
     device = "cpu"
@@ -676,7 +680,7 @@ class Flat:
 
     def __getitem__(self, key: Any) -> Any:
         item = np.ravel(self.array)[key]
-        return item.copy() if is_array(item) else item
+        return item._captured_copy() if is_array(item) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
         write_by(self.array, value, lambda a, v: operator.setitem(a.flat, key_of(key), v))

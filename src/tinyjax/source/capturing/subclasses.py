@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.capturing import memories, ndarrays, runs
-from tinyjax.source.capturing.calls import call
+from tinyjax.source.capturing.calls import call, without_protocol
 from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray
 
 #: What a class has for reasons of Python's.
@@ -25,7 +25,14 @@ _NOT_METHODS: Final = frozenset(
 
 
 class CapturedSubclass(CapturedArray):
-    """An array under capture of a subclass of ``numpy.ndarray``."""
+    """An array under capture of a subclass of ``numpy.ndarray``.
+
+    Attributes:
+        overrides_methods: whether the subclass has methods in place of those that functions of
+            NumPy's call.
+    """
+
+    overrides_methods: bool = False
 
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
@@ -59,6 +66,9 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
         if not issubclass(np.ndarray, base):
             names.update({n: x for n, x in vars(base).items() if n not in _NOT_METHODS})
     names["subclass"] = subclass
+    names["overrides_methods"] = any(
+        callable(getattr(np.ndarray, name, None)) for name in names if name[:2] != "__"
+    )
     return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
 
 
@@ -87,7 +97,8 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
         if type(own) is FunctionType and own is not _INHERITED:
             return call(own, x, ufunc, method, *inputs, **options)
     result = base_ufunc(ufunc, method, inputs, options)
-    if outs or not ndarrays.is_captured(result) or not result.ndim:
+    is_array = ndarrays.is_captured(result) or type(result) is np.ndarray
+    if outs or not is_array or not result.ndim:
         return result
     model = next(x for x in inputs if isinstance_of_subclass(x))
     return as_subclass(result, type(model).subclass, model)
@@ -131,9 +142,7 @@ def _attribute_of_array(me: Any, name: str) -> Any:
     if name == "__array_ufunc__":
         return lambda ufunc, method, *inputs, **options: base_ufunc(ufunc, method, inputs, options)
     if name == "__array_function__":
-        return lambda func, types, args, kwargs: ndarrays.apply_function(
-            func, [_base(x) for x in args], {n: _base(x) for n, x in kwargs.items()}
-        )
+        return lambda func, types, args, kwargs: without_protocol(func, args, kwargs)
     if name in ("__array_finalize__", "__init__"):
         return lambda *args, **kwargs: None
     return getattr(super(CapturedSubclass, me), name)
