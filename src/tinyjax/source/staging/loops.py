@@ -429,6 +429,10 @@ class LoopRun:
         worth = partial(self._is_worth_rolling, like)
         rolled = self._rolled_from(arrival, worth, like if whole else None)
         last = self._attempt(rolled.made)
+        is_short = self.items is None and rolled.count <= _MOST_UNROLLED
+        if last is not None and is_short and rolled.endless > like.endless:
+            rewind()
+            return None
         if last is not None and whole:
             if session.choices > choices and not like.chooses:
                 rewind()

@@ -59,7 +59,13 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
 def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
     """Return what the equations of an iteration say about it, and whether it has conditionals."""
     loops = any(eqn.primitive.name in ("scan", "while") for eqn in eqns)
-    return Iteration(_cost(eqns), chooses, loops)
+    return Iteration(_cost(eqns), chooses, loops, endless(eqns))
+
+
+def endless(eqns: Sequence[jx.JaxprEqn]) -> int:
+    """Return the number of loops in equations whose lengths are not known."""
+    inner = [endless(jaxpr.eqns) for eqn in eqns for jaxpr in jx.subjaxprs(eqn.params)]
+    return sum(inner) + sum(eqn.primitive.name == "while" for eqn in eqns)
 
 
 def compared(
@@ -184,6 +190,7 @@ class Rolled:
         end: the counter after it, if it has one.
         count: the number of iterations; of a ``while`` loop, as far as it is known.
         is_worth_it: whether so many iterations are to be rolled up.
+        endless: the number of loops in an iteration whose lengths are not known.
         fixed: the numbers that Python knows in each iteration.
         changing: those that vary, with their values at the beginning of each iteration and after
             the last, if these were computed.
@@ -206,6 +213,7 @@ class Rolled:
         self.end = end
         self.count: int = _UNKNOWN if items is None else _length(items)
         self.is_worth_it = is_worth_it
+        self.endless: int = 0
         self._like = like
         self._begin(attrs.evolve(carry, buffers=buffers))
 
@@ -272,6 +280,7 @@ class Rolled:
         avals = [*[row.aval.row() for row in rows], staging_values.INTEGER]
         state, body = carry.match(iteration, avals)
         self._decide()
+        self.endless = endless(body.jaxpr.eqns)
         body, is_indexed = _without_index(body)
         if is_indexed:
             rows.append(operators.integer(jnp.arange(self.count)))

@@ -96,6 +96,7 @@ class Iteration:
         cost: an estimate of the time to compile it, in milliseconds.
         chooses: whether it contains conditionals.
         loops: whether it contains loops.
+        endless: the number of its loops whose lengths are not known.
         buffers: the arrays that it writes to.
         varying: the carried parts that are arrays after it.
         counted: the carried parts that are other numbers after it.
@@ -104,6 +105,7 @@ class Iteration:
     cost: int
     chooses: bool
     loops: bool = False
+    endless: int = 0
     buffers: tuple[Buffer, ...] = ()
     varying: frozenset[tuple[int, int]] = frozenset()
     counted: frozenset[tuple[int, int]] = frozenset()
