@@ -57,6 +57,7 @@ OTHERS: Final = {
     "nobody": "",
     "another name": "other = u",
     "a view": "other = u[1:]",
+    "a slice": "k = 0\n    while k < x[0] * 3: k += 1\n    other = u[:k + 1]",
     "one array": "v = u; other = u",
     "swapped names": "other = v",
     "a list": "other = [u, v]",

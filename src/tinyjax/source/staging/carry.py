@@ -273,21 +273,22 @@ class Carry:
                 have is changed, or takes the place of another.
         """
         pairs = {(memory_of(old), memory_of(new)) for old, new in bound.values()}
-        memories = dict(pairs)
-        moved = {old: new for old, new in pairs if old is not new}
-        is_renaming = len(pairs) == len(memories) == len({*memories.values()})
-        is_renaming = is_renaming and self._are_views(bound)
-        if is_renaming and (not (moved or self.cells) or self._swap(bound)):
-            return
-        if is_renaming and not {*moved} <= {*self.cells}:
-            raise RepeatedError(partial(self._with_cells, {*moved}))
+        memories, moved = dict(pairs), {old: new for old, new in pairs if old is not new}
+        targets, cells = {*moved.values()}, {*self.cells}
         others = buffers_in([part for place, part in after.parts().items() if place not in bound])
-        targets = {*moved.values()}
-        shared = {x for cell, memory in self.cells.items() if memory for x in (cell, memory)}
-        is_apart = not others & (targets | {*moved}) and shared & {*self.cells} <= {*moved}
-        is_new = not (targets - {*self.cells}) & {*self.run.session.snapshots[-1]}
-        is_sure = is_renaming and is_apart and is_new
-        if not is_sure or shared & (targets | written):
+        is_renaming = (
+            len(pairs) == len(memories) == len({*memories.values()})
+            and not others & (targets | {*moved})
+            and self._are_views(bound)
+        )
+        if is_renaming and (not (moved or cells) or self._swap(bound)):
+            return
+        if is_renaming and not {*moved} <= cells:
+            raise RepeatedError(partial(self._with_cells, {*moved}))
+        is_new = (targets - cells).isdisjoint(self.run.session.snapshots[-1])
+        shared = {cell: memory for cell, memory in self.cells.items() if memory is not None}
+        is_unseen = {*shared} <= {*moved} and not {*shared, *shared.values()} & (targets | written)
+        if not (is_renaming and is_new and is_unseen):
             raise self._restructured(after, next(iter(bound))[0])
         restore({old: self._content(old, new, bound) for old, new in moved.items()})
 
