@@ -638,3 +638,26 @@ def test_results_that_are_written_elsewhere(call: str, tmp_path: Path) -> None:
             template.format(h=function, a=whole, p=by_position or "*()", k=by_name, o=options),
             tmp_path,
         )
+
+
+#: What depends on which elements a traced mask has, so that compiled programs decide.
+OF_MASKS: Final = (
+    """
+x[np.where(x > 0.5)[0]].sum(); np.where(x > 0.5)[0].sum() * x[0]; x[x > 0.5].prod()
+np.flatnonzero(x > 0.5).sum() * x[0]; np.nonzero(x > 0.5)[0].sum() * x[0]; len(x[x > 0.5]) * x[0]
+np.argwhere(x > 0.5).sum() * x[0]; np.compress(x > 0.5, x).sum(); np.extract(x > 0.5, x).sum()
+np.delete(x, np.where(x > 0.5)[0]).sum(); np.count_nonzero(x > 0.5) * x[0]
+np.take(x, np.flatnonzero(x > 0.5)).sum(); np.where(x > 0.5, x, 2 * x).sum()
+""".strip()
+    .replace("\n", ";")
+    .split(";")
+)
+
+
+@pytest.mark.parametrize("text", [*map(str.strip, OF_MASKS)])
+def test_masks_decide(text: str, tmp_path: Path) -> None:
+    subject = entries.Subject(f"import numpy as np\n\n\ndef f(x):\n    return {text}\n", tmp_path)
+    outcomes = dict(entries.outcomes(subject))
+    captured = {name: x for name, x in outcomes.items() if "capture" in name}
+    assert not any(captured.values()), captured
+    assert not any(x for x in outcomes.values() if x and not x.startswith("refused")), outcomes

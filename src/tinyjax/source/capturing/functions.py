@@ -384,6 +384,13 @@ def _nonzero(a: Any) -> Any:
     return np.nonzero(ndarrays.decided(a))
 
 
+@handles(np.where)
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:  # how many elements there are is a decision
+        return HANDLERS[np.nonzero](condition)
+    return applied(np.where, (condition, *choices), {})
+
+
 @handles(np.compress)
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     mask = ndarrays.key_of(condition)
