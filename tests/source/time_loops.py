@@ -44,6 +44,9 @@ STEPS: Final = {
     "shifted": "m = np.zeros(8); m[2:6] = 0.9 * u; u = m[1:5] if v[0] > 0.6 else m[2:6]",
     "rows": "m = np.zeros((3, 4)); m[1] = 0.9 * u; m[2] = v; n = m[1]; n[0] = 0.5 * v[2]\n"
     "        u = m[1]; v = m[2]",
+    "row of all": "n = q[int(i) % 3]; n[0] = 0.5 * u[1]; u = u * 0.9; u[1:] += 0.1 * n[1:]",
+    "rows of all": "for n in q: n[1:] = np.sin(n[:-1]) + 0.1 * u[1:]; u[0] = 0.9 * n[2]",
+    "its row": "q = q * 0.9; n = q[1]; n[0] = u[2]; u[1] = n[3] + 0.1 * q[2, 0]",
     "sometimes": "n = u.copy(); n[0] = 0.9 * u[3]\n        if i % 3 == 0: u = n",
     "traced choice": "n = u.copy(); n[0] = 0.9 * u[3]\n        if u[1] > 0.4: u = n",
     "either": "n = u * 0.9; n[0] += 0.1\n        if x[1] > 0.4: n[1] = u[2]\n"
@@ -81,15 +84,15 @@ _READS: Final = {
 PLACES: Final = {
     "here": ("{loop}", "pass"),
     "in a function": (
-        "before = u\n    u, v, w, n = advance(u, v, w, x, start, [u, v])",
+        "before = u\n    u, v, w, n = advance(u, v, w, x, start, q, [u, v])",
         "y = y + before.sum() * 7",
     ),
     "in a function with a list": (
-        "box = [u]\n    u, v, w, n = advance(u, v, w, x, start, box)",
+        "box = [u]\n    u, v, w, n = advance(u, v, w, x, start, q, box)",
         "y = y + box[-1].sum() * 7",
     ),
     "of an object": (
-        "it = State(u, v)\n    it.advance(w, x, start)\n    u, v, n = it.u, it.v, it.u",
+        "it = State(u, v)\n    it.advance(w, x, start, q)\n    u, v, n = it.u, it.v, it.u",
         "y = y + it.u.sum()",
     ),
 }
@@ -107,7 +110,7 @@ def fill(u, n):
     n[0] = u[3]
 
 
-def advance(u, v, w, x, start, box):
+def advance(u, v, w, x, start, q, box):
     n = u
     {loop}
     return u, v, w, n
@@ -118,7 +121,7 @@ class State:
         self.u = u
         self.v = v
 
-    def advance(self, w, x, start):
+    def advance(self, w, x, start, q):
         n = self.u
         {attributes}
 
@@ -128,9 +131,10 @@ def f(x):
     v = x * 0.9
     w = x * 0.5
     start = x + 0.1
+    q = np.ones((3, 4)) * x[1]
     {other}
     {place}
-    {end}{reads} + w.sum() + start.sum() + x.sum()
+    {end}{reads} + w.sum() + start.sum() + x.sum() + q[1].sum()
     {more}
     return y
 """

@@ -38,11 +38,14 @@ class View:
         read: returns the view of a value of the array.
         write: the array's new value, from the old one and the view's.
         index: its index, if that consists of integers and whole axes.
+        is_moving: whether a traced index says which elements it has. Its layout is only that of
+            some such elements.
     """
 
     read: Callable[[Array], Array]
     write: Callable[[Array, Any], Array]
     index: tuple[Any, ...] | None = None
+    is_moving: bool = False
 
 
 class StagedArray(staging_values.MutableArray):
@@ -329,6 +332,7 @@ def _indexed(index: tuple[Any, ...], ndim: int) -> View:
         lambda x: x[index],
         lambda x, y: x.at[index].set(y),
         index if simple and len(index) <= ndim else None,
+        any(isinstance(part, Array) for part in index),
     )
 
 
@@ -781,6 +785,11 @@ def _kind(layout: np.ndarray[Any, Any]) -> tuple[Any, ...]:
 
 def _places(array: StagedArray) -> list[int | None]:
     """Return where an array begins in the one that it is a view of, as far as that is known."""
+    part = array
+    while part.view is not None:
+        if part.view.is_moving:
+            return [None]
+        part = part.owner
     return [
         _address(part) - _address(whole) if np.may_share_memory(part, whole) else None
         for part, whole in zip(array.layouts, whole_of(array).layouts, strict=True)
