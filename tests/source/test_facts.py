@@ -501,11 +501,11 @@ def test_methods_as_functions(name: str) -> None:
     """A method of arrays does what NumPy's function of its name does."""
     x = np.random.default_rng(0).normal(0, 2, (3, 3))
     x = x[0] if name in ("searchsorted", "argpartition") else x
-    arrays = [x > 0 if name == "choose" else x.copy() for _ in range(2)]
+    first, second = [x > 0 if name == "choose" else x.copy() for _ in range(2)]
     arguments = OF_METHODS.get(name, ())
-    result = getattr(arrays[0], name)(*arguments)
-    np.testing.assert_array_equal(result, getattr(np, name)(arrays[1], *arguments))
-    np.testing.assert_array_equal(*arrays)
+    result = getattr(first, name)(*arguments)
+    np.testing.assert_array_equal(result, getattr(np, name)(second, *arguments))
+    np.testing.assert_array_equal(first, second)
 
 
 def arguments() -> Iterator[tuple[Any, ...]]:

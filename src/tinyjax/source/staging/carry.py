@@ -226,7 +226,7 @@ class Carry:
             if not same:
                 raise self._restructured(after, i)
         self._check_own(after)
-        self._rebind(bound, after, self._written(arrays))
+        self._rebind(bound, after, self._changed(arrays))
         more = [buffer for buffer in self.run.session.changes() if buffer not in self.buffers]
         if more:
             raise RepeatedError(partial(attrs.evolve, self, buffers=(*self.buffers, *more)))
@@ -246,7 +246,7 @@ class Carry:
                     "an array of tinyjax and another one take turns in a loop."
                 )
 
-    def _written(self, arrays: Sequence[Array]) -> set[Buffer]:
+    def _changed(self, arrays: Sequence[Array]) -> set[Buffer]:
         """Return the arrays that an iteration has written to, which began with some contents."""
         contents = zip(self.buffers, arrays[len(arrays) - len(self.buffers) :], strict=True)
         same = {buffer for buffer, content in contents if buffer.content is content}
@@ -259,13 +259,13 @@ class Carry:
         apart = {*self.run.session.snapshots[-1]} | buffers_in(others)
         return type(array) is StagedArray and apart.isdisjoint(buffers_in(array))
 
-    def _rebind(self, bound: Bound, after: Carry, written: set[Buffer]) -> None:
+    def _rebind(self, bound: Bound, after: Carry, changed: set[Buffer]) -> None:
         """Let memories hold what those hold that names are bound to instead by an iteration.
 
         Args:
             bound: by place, an array, and the one that has its place after the iteration.
             after: the values after the iteration.
-            written: the memories that the iteration has written to.
+            changed: the memories that the iteration has written to.
 
         Raises:
             RepeatedError: cells must stand for memories.
@@ -287,7 +287,7 @@ class Carry:
             raise RepeatedError(partial(self._with_cells, {*moved}))
         is_new = (targets - cells).isdisjoint(self.run.session.snapshots[-1])
         shared = {cell: memory for cell, memory in self.cells.items() if memory is not None}
-        is_unseen = {*shared} <= {*moved} and not {*shared, *shared.values()} & (targets | written)
+        is_unseen = {*shared} <= {*moved} and not {*shared, *shared.values()} & (targets | changed)
         if not (is_renaming and is_new and is_unseen):
             raise self._restructured(after, next(iter(bound))[0])
         restore({old: self._content(old, new, bound) for old, new in moved.items()})

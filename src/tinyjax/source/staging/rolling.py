@@ -291,7 +291,7 @@ class Rolled:
 
     def _outcome(
         self,
-        here: Carry,
+        carry: Carry,
         state: Sequence[Array],
         slices: Sequence[Array],
         iterations: staging_values.Iterations,
@@ -303,9 +303,9 @@ class Rolled:
                 if isinstance(self.items, operators.Items)
                 else self._item(self.items, iterations)
             )
-            return here.iteration(state, iterations.index, item, self.inner)
-        run, test = here.at_test(state), here.loop.test
-        first, _ = run.graph.blocks[here.loop.header].exits
+            return carry.iteration(state, iterations.index, item, self.inner)
+        run, test = carry.at_test(state), carry.loop.test
+        first, _ = run.graph.blocks[carry.loop.header].exits
         assert test is not None, "the loop begins with its condition"
         assert first.unless is not None, "it is a conditional branch"
         held = at_now(run.read(first.unless))
