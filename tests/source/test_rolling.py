@@ -408,3 +408,35 @@ def test_loops_that_are_left_stay_loops() -> None:
     compiled = tinyjax.jit(program, control_flow="source")
     assert [int(compiled(x)) for x in POINTS] == [program(x) for x in POINTS]
     assert count(tinyjax.make_jaxpr(source.stage(program))(0.35).jaxpr, "while") == 1
+
+
+def steps(x: Any, most: int) -> Any:
+    u = np.array([x, 2 * x, 0.5])
+    for k in range(most):
+        n = u.copy()
+        n[1:] = u[:-1] * 0.9 + k
+        u = n
+    return u.sum()
+
+
+def times(x: Any, most: int) -> Any:
+    u, t = np.array([x, 2 * x, 0.5]), 0.25
+    while t < most:
+        n = u.copy()
+        n[1:] = u[:-1] * 0.9 + t
+        u, t = n, t + 1
+    return u.sum()
+
+
+@pytest.mark.parametrize("most", range(1, 6))
+@pytest.mark.parametrize("fun", [steps, times])
+def test_loops_of_few_iterations(
+    fun: Callable[[Any, int], Any], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_WORTH_IT_WITH_WRITES", "_WORTH_IT_IF_SHORT", "_WORTH_TRYING"):
+        monkeypatch.setattr(loops, name, 0)
+    program = source.stage(lambda x: fun(x, most))
+    with tinyjax.default_dtypes("float64"):
+        assert float(tinyjax.jit(program)(0.7)) == pytest.approx(fun(0.7, most))
+        jaxpr = tinyjax.make_jaxpr(program)(0.7).jaxpr
+    assert count(jaxpr, "scan") == 1

@@ -29,7 +29,7 @@ from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_i
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
 _CONTROL_FLOW: Final = 40
-#: The number of iterations as long as it is not known: more than the one that is.
+#: Stands for the number of iterations where it is not known: more than the one that is staged.
 _UNKNOWN: Final = 2
 #: A loop whose condition Python knows is rolled up if it has fewer iterations.
 _MOST: Final = 10**6
@@ -188,7 +188,8 @@ class Rolled:
         inner: the blocks at which an iteration ends.
         items: what it iterates over; None for a ``while`` loop.
         end: the counter after it, if it has one.
-        count: the number of iterations; of a ``while`` loop, as far as it is known.
+        is_counted: whether the number of iterations is known.
+        count: the number of iterations, if it is known.
         is_worth_it: whether so many iterations are to be rolled up.
         endless: the number of loops in an iteration whose lengths are not known.
         fixed: the numbers that Python knows in each iteration.
@@ -211,7 +212,6 @@ class Rolled:
         self.inner = inner
         self.items = items
         self.end = end
-        self.count: int = _UNKNOWN if items is None else _length(items)
         self.is_worth_it = is_worth_it
         self.endless: int = 0
         self._like = like
@@ -220,6 +220,8 @@ class Rolled:
     def _begin(self, carry: Carry) -> None:
         """Assume of a carry what is not known of it yet."""
         self.carry = carry
+        self.is_counted: bool = self.items is not None
+        self.count: int = _length(self.items) if self.is_counted else _UNKNOWN
         self.starts: dict[CarriedPart, Any] = carry.parts()
         self.fixed: set[CarriedPart] = {
             place
@@ -317,7 +319,7 @@ class Rolled:
 
     def _is_left(self, iteration: int) -> bool:
         """Return whether there are no more than so many iterations."""
-        if self.count != _UNKNOWN:
+        if self.is_counted:
             return iteration == self.count
         held = self._goes_on
         now = held.item(iteration) if isinstance(held, staging_values.Known) else held
@@ -370,8 +372,11 @@ class Rolled:
                 self.changing[place] = None
                 again = True
         if again and self.items is None:
-            self.count, self.changing = _UNKNOWN, dict.fromkeys(self.changing)
-        if not again and (self.changing or self.items is None):
+            self.is_counted, self.count = False, _UNKNOWN
+            self.changing = dict.fromkeys(self.changing)
+        if not again and not self.is_counted and not self.changing:
+            raise staging_values.NotUniformError  # its end is decided by something else
+        if not again and self.changing:
             carried = self._simulated()
             for place, values in carried.items():
                 known = self.changing[place]
@@ -399,8 +404,8 @@ class Rolled:
             for values, value in zip(carried.values(), now, strict=True):
                 values.append(value)
             i += 1
-        if self.count == _UNKNOWN:
-            self.count = i
+        if not self.is_counted:
+            self.is_counted, self.count = True, i
             if not self.is_worth_it(i):
                 raise staging_values.NotUniformError
         return carried
