@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 NAMES = [*time_loops.names()]
 #: Steps after which data or the number of the step say which elements of which array a name has.
-DEPENDING = ("sometimes", "traced choice", "reset", "turned")
+DEPENDING = ("sometimes", "traced choice", "reset", "turned", "row of all", "rows of all")
 
 
 def check(names: tuple[str, ...], folder: Path) -> None:
