@@ -634,7 +634,11 @@ def class_of(x: Any) -> type[Any]:
     kind = builtin_type(x)
     if issubclass(kind, CapturedArray):
         return kind.subclass
-    dtype = np.dtype(x._value.dtype)
+    try:
+        value = object.__getattribute__(x, "_value")
+    except AttributeError:  # it is being made, and the checks of types look at it
+        return kind
+    dtype = np.dtype(value.dtype)
     if kind is CapturedFloat:
         return complex if dtype.kind == "c" else float
     if kind is CapturedBool:
