@@ -1260,7 +1260,7 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
 _WRITING: Final = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-def _write_data(target: HostArray, key: Any, value: Any, how: str) -> None:
+def _write_data(target: Any, key: Any, value: Any, how: str) -> None:
     if how == "set":
         target[key] = value
     else:
