@@ -124,6 +124,13 @@ def outcomes(subject: Subject) -> Iterator[tuple[str, str]]:
                 yield name, _of_stack(subject, lift, expected)
 
 
+def check(text: str, folder: Path) -> None:
+    """Check that a program, given as text, is right or refused in every entry."""
+    results = dict(outcomes(Subject(text, folder)))
+    mistakes = {name: x for name, x in results.items() if x and not x.startswith("refused")}
+    assert not mistakes, f"{mistakes}\n{text}"
+
+
 def _of_entry(subject: Subject, lift: Lift, expected: list[tuple[Any, Any, Any]]) -> str:
     fun = subject.fresh()
     lifted = lift(fun)

@@ -19,23 +19,16 @@ NAMES = [*time_loops.names()]
 DEPENDING = ("sometimes", "traced choice", "reset", "turned", "row of all", "rows of all")
 
 
-def check(names: tuple[str, ...], folder: Path) -> None:
-    text = time_loops.program(*names)
-    outcomes = dict(entries.outcomes(entries.Subject(text, folder)))
-    mistakes = {name: x for name, x in outcomes.items() if x and not x.startswith("refused")}
-    assert not mistakes, text
-
-
 @pytest.mark.parametrize("names", random.Random(1).sample(NAMES, 24), ids="-".join)
 def test_some_programs(names: tuple[str, ...], tmp_path: Path) -> None:
-    check(names, tmp_path)
+    entries.check(time_loops.program(*names), tmp_path)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(20))
 def test_more_programs(seed: int, tmp_path: Path) -> None:
     for names in random.Random(100 + seed).sample(NAMES, 25):
-        check(names, tmp_path)
+        entries.check(time_loops.program(*names), tmp_path)
 
 
 def size(jaxpr: Jaxpr) -> int:
