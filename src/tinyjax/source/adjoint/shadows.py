@@ -98,7 +98,7 @@ def shadow_of(array: Any) -> Any:
     whole = entry[1]
     if root is array:
         return whole
-    offset = _address(array) - _address(root)
+    offset = address_of(array) - address_of(root)
     return np.ndarray(array.shape, array.dtype, whole, offset, array.strides)
 
 
@@ -112,7 +112,8 @@ def _zeros(root: Any) -> Any:
     return np.ndarray(root.shape, root.dtype, memory, 0, root.strides)
 
 
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
+    """Return where in memory the first element of an array of NumPy's is."""
     address: int = array.__array_interface__["data"][0]
     return address
 

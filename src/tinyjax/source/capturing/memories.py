@@ -19,6 +19,7 @@ from tinyjax import lax, numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.source.adjoint.shadows import address_of
 from tinyjax.source.capturing import runs
 
 #: A map from an array to a view of it, for arrays of NumPy's and traced ones.
@@ -109,7 +110,7 @@ class Memory:
         layout = self.layout
         if not layout.flags.c_contiguous or view.dtype != layout.dtype:
             return None
-        place = 0 if view is layout else _address(view) - _address(layout)
+        place = 0 if view is layout else address_of(view) - address_of(layout)
         keys = key if type(key) is tuple else (key,)
         for k, size, stride in zip(keys, view.shape, view.strides, strict=True):
             place += (operator.index(k) + (size if k < 0 else 0)) * stride
@@ -181,7 +182,7 @@ class Memory:
     def _numbered(self, numbers: HostArray, view: HostArray) -> HostArray:
         """Return integers, one for each element of the memory, in the layout of a view."""
         size = view.itemsize
-        offset = (_address(view) - _address(self.layout)) // size
+        offset = (address_of(view) - address_of(self.layout)) // size
         strides = [stride // size * numbers.itemsize for stride in view.strides]
         return np.lib.stride_tricks.as_strided(numbers[offset:], view.shape, strides)
 
@@ -331,7 +332,7 @@ class Window(Memory):
         low, high = np.lib.array_utils.byte_bounds(array)
         layout = self._layout = np.empty((high - low) // array.itemsize, array.dtype)
         whole: HostArray = np.ndarray(
-            part.shape, part.dtype, layout, _address(part) - low, part.strides
+            part.shape, part.dtype, layout, address_of(part) - low, part.strides
         )
         whole.flags.writeable = array.flags.writeable
         self.whole: HostArray | None = whole
@@ -384,11 +385,6 @@ def without_ones(value: Array, ndim: int) -> Array:
     while value.ndim > ndim and value.shape[0] == 1:
         value = value[0]
     return value
-
-
-def _address(array: HostArray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def is_view_of(result: object, view: HostArray) -> bool:

@@ -23,6 +23,7 @@ from tinyjax import lax
 from tinyjax.core.values import Array
 from tinyjax.source import facts
 from tinyjax.source.adjoint import certainty, equivalents
+from tinyjax.source.adjoint.shadows import address_of
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import effects, operators, ragged, session, values as staging_values
 
@@ -791,14 +792,9 @@ def _places(array: StagedArray) -> list[int | None]:
             return [None]
         part = part.owner
     return [
-        _address(part) - _address(whole) if np.may_share_memory(part, whole) else None
+        address_of(part) - address_of(whole) if np.may_share_memory(part, whole) else None
         for part, whole in zip(array.layouts, whole_of(array).layouts, strict=True)
     ]
-
-
-def _address(layout: np.ndarray[Any, Any]) -> int:
-    address: int = layout.__array_interface__["data"][0]
-    return address
 
 
 def holds(value: Any) -> bool:
