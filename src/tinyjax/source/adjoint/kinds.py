@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -85,6 +85,8 @@ FLOAT: Final = Kind("number", scalar=float)
 #: Anything without a derivative, and anything that may have one.
 INERT: Final = Kind(active=False)
 ACTIVE: Final = Kind()
+#: What can be gone through once only.
+ITERATOR: Final = Kind()
 #: An array of which the number of axes is not known, or that is complex.
 ARRAY: Final = Kind("other array")
 RANGE: Final = Kind("range", active=False)
@@ -138,7 +140,7 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, (tuple, list)):
         few = len(value) <= _FEW and not any(isinstance(item, (tuple, list)) for item in value)
         return INERT if few and not any(kind_of(i).active for i in value) else ACTIVE
-    return ACTIVE
+    return ITERATOR if isinstance(value, Iterator) else ACTIVE
 
 
 def _of_array(value: np.ndarray[Any, Any]) -> Kind:

@@ -7,8 +7,10 @@ together take items of each. Equal indices are computed once.
 from __future__ import annotations
 
 import builtins
+import inspect
 import operator
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any, Final
 
 import attrs
@@ -32,6 +34,8 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
     if not functions.isdisjoint(runtime.AUGMENTING):
         program = _with_changes(program, arguments, is_cautious=is_cautious)
         functions |= {statement.function for statement in program.statements}
+    if runtime.items_of in functions:
+        program = _with_checked_loops(program)
     has_arrays = any(kind.is_array for kind in arguments) or runtime.exchange in functions
     if has_arrays and functions & _TOGETHER.keys() and runtime.items_of in functions:
         program = _with_direct_items(program, Ranks(program, arguments))
@@ -75,6 +79,30 @@ def _rewritten(
         for block, statements in zip(program.blocks, blocks, strict=True)
     ]
     return assembly.assembled(program.name, tuple(results), program.filename)
+
+
+def _with_checked_loops(program: ir.IR) -> ir.IR:
+    """Return a program that refuses loops over iterators which are not made where they begin."""
+    calls = program.calls
+
+    def checked(statement: ir.Statement) -> list[ir.Statement]:
+        items = statement.call.args[0] if statement.function is runtime.items_of else None
+        if items not in calls or _makes_iterator(calls[items]):
+            return [statement]
+        check = ir.call(runtime.check_no_iterator, *statement.call.args)
+        return [ir.Statement(ir.Variable(0), check, statement.line), statement]
+
+    return _rewritten(program, checked, {})
+
+
+def _makes_iterator(call: ir.Call) -> bool:
+    """Return whether an iterator that a call gives is new: nothing else holds it."""
+    function = ir.value_of(call.function)
+    if function is getattr:
+        return bool(ir.value_of(call.args[1]) == "flat")
+    if isinstance(function, FunctionType) and not inspect.isgeneratorfunction(function):
+        return (function.__module__ or "").partition(".")[0] in ("numpy", "tinyjax")
+    return function not in (None, operator.getitem)
 
 
 def _taken_apart(program: ir.IR) -> ir.IR:

@@ -38,7 +38,7 @@ from tinyjax.source.adjoint.cotangents import (
     like_sequence,
 )
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
-from tinyjax.source.adjoint.kinds import kind_of
+from tinyjax.source.adjoint.kinds import ITERATOR, kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, methods, registry
 from tinyjax.source.ir import find, objects, plain_classes, read, runtime, syntax
 
@@ -470,7 +470,9 @@ def is_cautious() -> bool:
 
 
 registry.inert.update((runtime.log_writes, written_count, may_have_written, is_cautious))
-registry.inert.update((runtime.check_overwrites_nothing, runtime.check_container))
+registry.inert.update(
+    (runtime.check_overwrites_nothing, runtime.check_container, runtime.check_no_iterator)
+)
 standard_library.WRITTEN[evaluated] = evaluated_within
 
 
@@ -847,6 +849,8 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
         InPlaceError: it changes arrays, which the functions that call it do not expect.
     """
     kinds = (*map(kind_of, (fun, *values)),)
+    if ITERATOR in kinds:
+        runtime.check_no_iterator(values[kinds.index(ITERATOR) - 1])
     try:
         program = read.program_of(fun)
     except errors.SourceError:

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import math
 import threading
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import CellType, CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
@@ -184,6 +184,25 @@ def items_of(iterable: Any) -> Any:
     return tuple(iterable)
 
 
+def check_no_iterator(value: Any) -> None:
+    """Refuse an iterator from outside, of which a loop may leave the rest to others.
+
+    Raises:
+        SourceError: it is one.
+    """
+    if isinstance(value, Iterator):
+        raise refusal(
+            f"a {type(value).__name__}, which is an iterator, is not taken from outside of the "
+            "function. Give a list of its items."
+        )
+
+
+#: What makes iterators, which can be gone through once only.
+ITERATORS: Final = (
+    zip, enumerate, reversed, map, filter, itertools.chain, itertools.pairwise,
+    itertools.accumulate, itertools.starmap, itertools.product, itertools.combinations,
+    itertools.permutations, itertools.zip_longest, itertools.islice,
+)  # fmt: skip
 _ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
 
 
@@ -251,24 +270,27 @@ def captured(fun: FunctionType, name: str) -> Any:
     assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
     cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
     try:
-        return cell.cell_contents
+        value = cell.cell_contents
     except ValueError:
         raise NameError(
             f"cannot access free variable '{name}' where it is not associated with a value in "
             "enclosing scope"
         ) from None
+    check_no_iterator(value)
+    return value
 
 
 def global_value(fun: FunctionType, name: str) -> Any:
     """Return the value of a global variable of a function's module."""
     try:
-        return fun.__globals__[name]
+        value = fun.__globals__[name]
     except KeyError:
-        pass
-    try:
-        return getattr(builtins, name)
-    except AttributeError:
-        raise NameError(f"name '{name}' is not defined") from None
+        try:
+            return getattr(builtins, name)
+        except AttributeError:
+            raise NameError(f"name '{name}' is not defined") from None
+    check_no_iterator(value)
+    return value
 
 
 def make_functions(
