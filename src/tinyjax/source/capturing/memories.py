@@ -252,6 +252,25 @@ class Memory:
             whole = self.masked(overwritten.reshape(whole.shape), whole)
         self._scatter_flat(whole, view, numbers, flat, how)
 
+    def write_slices(self, part: HostArray, value: Array, how: str) -> bool:
+        """Write a traced value into a part of the memory, and return whether that is done.
+
+        Args:
+            part: a view of NumPy's. It is written to as slices of the axes of the value, where it
+                is that, which costs less than its positions.
+            value: the value, of the dtype of the part.
+            how: the method of ``.at``.
+        """
+        model = self.layout if self.whole is None else self.whole
+        place = slices_of(model, part)
+        if place is None:
+            return False
+        key, axes = place
+        value = jnp.broadcast_to(without_ones(value, part.ndim), part.shape)
+        value = value.reshape([size for size in part.shape if size != 1]).transpose(axes)
+        self.write(getattr(self.trace().at[key], how)(value))
+        return True
+
     def masked(self, mask: HostArray, elements: Array) -> Array:
         """Return elements, with zeros for those that a mask leaves out if their slope is infinite.
 
@@ -378,6 +397,48 @@ class Window(Memory):
         everywhere = self._numbered(numbers, self.whole)
         everywhere[...] = np.arange(everywhere.size).reshape(everywhere.shape)
         return numbers
+
+
+def slices_of(
+    array: HostArray, part: HostArray
+) -> tuple[tuple[int | slice, ...], tuple[int, ...]] | None:
+    """Return the index of an array that gives a part of it, by integers and slices.
+
+    Returns:
+        The index, and the axes of the part, without those of one element, in the order of those of
+        the array. None if no such index gives the part.
+    """
+    if not part.size:
+        return None
+    rest = address_of(part) - address_of(array)
+    key: list[int | slice] = [0] * array.ndim
+    kept = [i for i in range(part.ndim) if part.shape[i] != 1]
+    part = part.reshape([part.shape[i] for i in kept]) if len(kept) < part.ndim else part
+    used: dict[int, int] = {}
+    for axis in sorted(range(array.ndim), key=lambda i: -array.strides[i]):
+        size, stride = array.shape[axis], array.strides[axis]
+        if size == 1:
+            continue
+        if stride <= 0:
+            return None
+        start, rest = divmod(rest, stride)
+        if not 0 <= start < size:
+            return None
+        key[axis] = start
+        for i in set(range(part.ndim)).difference(used.values()):
+            step, off = divmod(part.strides[i], stride)
+            end = start + part.shape[i] * step
+            if step and not off and 0 <= end - step < size:
+                key[axis] = slice(start, end if end >= 0 else None, step)
+                used[axis] = i
+                break
+    axes = tuple([used[axis] for axis in sorted(used)])
+    same = array[tuple(key)] if len(axes) == part.ndim else None
+    if same is None or address_of(same) != address_of(part):
+        return None
+    model = part.transpose(axes)
+    is_same = (same.shape, same.strides, same.dtype) == (model.shape, model.strides, model.dtype)
+    return (tuple(key), axes) if is_same else None
 
 
 def without_ones(value: Array, ndim: int) -> Array:

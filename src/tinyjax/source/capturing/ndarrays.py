@@ -1199,19 +1199,19 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         value = cast_to(value, view.dtype)
     else:
         value = jnp.asarray(np.asarray(value).astype(view.dtype))
-    may_be_element = how == "set" and not traced_key and is_basic(key)
-    is_element = may_be_element and not isinstance(view[key], np.ndarray)
-    if is_element and memory.write_element(view, key, value):
+    part = view[key] if not traced_key and is_basic(key) else None
+    is_element = part is not None and not isinstance(part, np.ndarray)
+    if is_element and how == "set" and memory.write_element(view, key, value):
         return
     whole = memory.trace()
     is_whole = target._captured_layout is None or target._captured_layout is memory.whole
-    if is_whole and (traced_key or is_basic(key)):
-        if not traced_key:
-            value = memories.without_ones(value, np.ndim(view[key]))
+    if is_whole and (traced_key or part is not None):
+        if part is not None:
+            value = memories.without_ones(value, np.ndim(part))
         memory.write(getattr(whole.at[unwrap(key)], how)(value))
     elif traced_key:
         memory.scatter_at_traced(view, unwrap(key), value, how)
-    else:
+    elif not (isinstance(part, np.ndarray) and memory.write_slices(part, value, how)):
         memory.scatter(view, key, value, how)
 
 
