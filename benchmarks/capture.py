@@ -129,7 +129,7 @@ def _distances(np: Any) -> Function:
     return energy
 
 
-def _in_place(np: Any) -> Function:
+def _in_place(_: Any) -> Function:
     def smoothed(x: Any) -> Any:
         levels = x.copy()
         inner = levels[1:-1]
@@ -142,7 +142,7 @@ def _in_place(np: Any) -> Function:
     return smoothed
 
 
-def _filled(np: Any) -> Function:
+def _filled(_: Any) -> Function:
     def table(x: Any) -> Any:
         values = np.zeros((len(x), 3))
         for i in range(1, len(x)):

@@ -46,6 +46,9 @@ SHARING: Final = frozenset(
      runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
 )  # fmt: skip
 
+#: What changes nothing but its first argument, and does so again if the arrays are as before.
+_REPEATABLE: Final = syntax.OPERATORS | WRITING | runtime.AUGMENTING
+
 
 class Activity:
     """The active values of a program, and where they are live.
@@ -105,7 +108,7 @@ class Activity:
         self._homes: dict[ir.Variable, int] = {}
         self._before_return: set[int] = set()
         loops = analysis.natural_loops(blocks) if len(blocks) > 1 else {}
-        inside: set[int] = {index for body in loops.values() for index in body}
+        inside = self._in_loops = {index for body in loops.values() for index in body}
         if len(self.returns) == 1 and len(blocks) > 1:
             self._before_return = analysis.dominators(blocks)[self.returns[0]] - inside
             self._homes = {v: i for i in self._before_return for v in blocks[i].defined}
@@ -295,6 +298,27 @@ class Activity:
         """Return whether the forward program keeps the pullback of a call."""
         is_known = self.is_inert(statement) or self.rule(statement.call) is not None
         return self.depends(statement) and not is_known
+
+    def has_inline_loops(self) -> bool:
+        """Return whether the program has loops that keep no pullbacks, and changes only its own.
+
+        What it calls is known, and does once more what it does if it is called again.
+        """
+        blocks = self.ir.blocks
+        in_loops = [s for index in self._in_loops for s in blocks[index].statements]
+        if not in_loops or self.writes_outside or any(map(self.pulled, in_loops)):
+            return False
+        return all(map(self._is_repeatable, self.ir.statements))
+
+    def _is_repeatable(self, statement: ir.Statement) -> bool:
+        """Return whether a statement does once more what it does, if its arrays are as before."""
+        function = statement.function
+        if function is print:
+            return False
+        if runtime.is_in(function, _REPEATABLE):
+            return True
+        is_sharing = runtime.is_in(function, SHARING) and not statement.call.names
+        return is_sharing or self.aliases.is_reading(statement)
 
     def may_be_method(self, statement: ir.Statement) -> bool:
         """Return whether a method of an object's may be called that is not followed.

@@ -49,12 +49,14 @@ class Adjoint:
             program's parameters, that of the function first.
         writes_outside: whether they change arrays that they have not made.
         is_ordered: whether their calls may change arrays.
+        has_inline_loops: whether they are loops that keep no pullbacks and change nothing else.
     """
 
     forward: ir.IR
     pullback: ir.IR
     writes_outside: bool
     is_ordered: bool
+    has_inline_loops: bool
 
 
 def differentiate(
@@ -78,7 +80,13 @@ def differentiate(
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     forward = _forward(activity, f"forward_of_{name}", pullback)
-    return Adjoint(forward, pullback, activity.writes_outside, activity.is_writing)
+    return Adjoint(
+        forward,
+        pullback,
+        activity.writes_outside,
+        activity.is_writing,
+        activity.has_inline_loops(),
+    )
 
 
 #: Functions whose rules only read the shapes of operands and results.

@@ -8,7 +8,9 @@ traced value it raises, since it gets an object that it does not know.
 from __future__ import annotations
 
 import ast
+import dis
 import functools
+import importlib
 import itertools
 import math
 import operator
@@ -95,8 +97,16 @@ def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     return _call_other(g, kind, args, kwargs)
 
 
-#: By its identity, since its hash takes long: code of the program, and its rewritten form.
-_of_program: Final[dict[int, tuple[CodeType, CodeType]]] = {}
+#: By its identity, since its hash takes long: code of the program, its rewritten form, and whether
+#: it has a loop.
+_of_program: Final[dict[int, tuple[CodeType, CodeType, bool]]] = {}
+#: The instructions with which loops go back.
+_BACKWARD: Final = frozenset([code for name, code in dis.opmap.items() if "BACKWARD" in name])
+
+
+def _generated() -> Any:
+    """Return the module of generated adjoints, which is loaded for the first loop."""
+    return importlib.import_module("tinyjax.source.capturing.generated")
 
 
 def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
@@ -107,10 +117,14 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     known = _of_program.get(id(code))
     if known is not None:
         new = known[1]
+        if known[2] and runs.is_differentiated_once():
+            result = _generated().differentiated(g, args, kwargs)
+            if result is not None:
+                return result
         return (g if new is code else rewriting.with_code(g, new))(*args, **kwargs)
     module = rewriting.module_of(g)
     if rewriting.is_rewritten(code) or module.startswith("tinyjax.source.capturing"):
-        _of_program[id(code)] = code, code
+        _of_program[id(code)] = code, code, False
         return g(*args, **kwargs)
     package = module.partition(".")[0]
     if package == "scipy" or module.startswith("array_api_compat"):
@@ -132,7 +146,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     if fun is None:
         fun = _without_source(g)
     elif package not in _OF_SEVERAL_FORMS and not module.startswith("array_api_compat"):
-        _of_program[id(code)] = code, fun.__code__
+        _of_program[id(code)] = code, fun.__code__, not _BACKWARD.isdisjoint(code.co_code[::2])
     return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
 
 

@@ -9,8 +9,10 @@ import attrs
 import numpy as np
 
 from tinyjax._base import frames
-from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.tracing.trace import EVAL, Tracer, current_trace
 from tinyjax.core.transforms.batching import BatchTracer
+from tinyjax.core.transforms.jvp import JVPTrace
+from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError, ConcretizationError, DivergenceError, UndecidedError
@@ -32,6 +34,15 @@ class Run:
     texts: set[str] = attrs.field(factory=set)
     stores: dict[int, Any] = attrs.field(factory=dict)
     uses_tinyjax: bool = False
+
+
+def is_differentiated_once() -> bool:
+    """Return whether the program runs on data, and only its first derivative is taken."""
+    trace = current_trace()
+    if not isinstance(trace, JVPTrace):
+        return False
+    parent = trace.parent.parent if isinstance(trace.parent, LinearTrace) else trace.parent
+    return parent is EVAL
 
 
 E = TypeVar("E", bound=ConcretizationError)
