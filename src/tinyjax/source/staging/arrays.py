@@ -730,13 +730,20 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether what a function gives is new, of an advanced index or of no array."""
-    if fun is operator.getitem:
-        return isinstance(args[0], (Array, StagedArray)) and session.is_advanced(args[1])
+    """Return whether what a function gives is new: of an advanced index, or of numbers alone."""
+    if fun is operator.getitem and isinstance(args[0], (Array, StagedArray, np.generic)):
+        return _is_number(args[0]) or session.is_advanced(args[1])
+    owner = getattr(fun, "__self__", None)
+    if isinstance(owner, (Array, np.generic)):
+        return _is_number(owner)
     if not runtime.is_in(fun, facts.VIEWING) or not isinstance(args[0], _VALUES):
         return False
-    is_point = session.this_session().layouts.is_point
-    return not any(holds(x) or x.ndim or is_point(x) for x in session.arrays_in(args))
+    return all(map(_is_number, session.arrays_in(args)))
+
+
+def _is_number(x: Any) -> bool:
+    """Return whether an array or a scalar is a number, to NumPy."""
+    return not (holds(x) or x.ndim or session.this_session().layouts.is_point(x))
 
 
 #: What ``np.asarray`` makes a new array of, unless arrays are among these.

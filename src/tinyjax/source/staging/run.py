@@ -152,6 +152,7 @@ class Run:
                 return result
             if variable in self.aliases.unknown and isinstance(result, np.ndarray):
                 return result  # it may be one that outlives the program
+            layouts.check_no_view_of_point(function, args, kwargs, result)
             is_new = variable in self.aliases.made or arrays.is_new(function, args)
             return self.as_made(args, result) if is_new else result
         except (RaisedError, TracedEndError, runtime.InPlaceError):

@@ -27,6 +27,7 @@ from tinyjax.source.staging.values import (
     StagingError,
     contents_of,
     is_same,
+    not_staged,
     take_apart,
 )
 
@@ -163,6 +164,26 @@ class Layouts:
     def is_point(self, value: Any) -> bool:
         """Return whether a value may be an array without axes, and no number."""
         return id(value) in self.points or (isinstance(value, np.ndarray) and not value.ndim)
+
+    def check_no_view_of_point(
+        self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        """Refuse a view of an array without axes, where it may be written to by another name.
+
+        Raises:
+            NotStagedError: the result of the call may be one.
+        """
+        if not isinstance(result, Array) or not result.shape:
+            return
+        if isinstance(function, MethodType):
+            function, args = function.__name__, (function.__self__, *args)
+        count = len(args) - isinstance(function, str)
+        is_new = _is_elementwise(function) or facts.is_fresh(function, count, (*kwargs,))
+        if not is_new and any(map(self.is_point, arrays_in(args))):
+            raise not_staged(
+                "a view of an array without axes is not taken, where arrays change. Make the array "
+                "with an axis."
+            )
 
     def follow(self, array: Array, value: Any) -> None:
         """Record of an array what is known of the value that it stands for."""
