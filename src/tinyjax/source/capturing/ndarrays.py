@@ -1564,23 +1564,41 @@ def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function with data, and follow its result, or return what it has written."""
     out = kwargs.get("out")
     result = func(*map(plain, args), **mapped(plain, kwargs))
-    return followed(result, [*args, *kwargs.values()]) if out is None else out
+    operands = [getattr(func, "__self__", None), *args, *kwargs.values()]
+    return followed(result, operands) if out is None else out
 
 
 def followed(result: Any, operands: Sequence[Any]) -> Any:
-    """Return what a function gave for data: arrays that share memory with arguments as views."""
+    """Return what a function gave for data, where it may have given its arguments.
+
+    Arrays that share memory with one under capture are views of it. Those that do with an array
+    from outside stay as they are.
+    """
     if type(result) in (tuple, list):
         return type(result)([followed(part, operands) for part in result])
     if not issubclass(type(result), np.ndarray):
         return follow(result)
-    for x in operands:
-        if is_array(x) and memories.is_view_of(result, view := x._captured_view):
-            if result is view:
-                return x
-            if type(result) is np.ndarray and result.dtype == view.dtype:
-                return CapturedArray(x._captured_memory, result, x)
-            x._captured_memory.is_shared = True
+    for x in _arrays_in(operands):
+        view = x._captured_view if is_array(x) else x
+        if not memories.is_view_of(result, view):
+            continue
+        if view is x:
+            return result
+        if result is view:
+            return x
+        if type(result) is np.ndarray and result.dtype == view.dtype:
+            return CapturedArray(x._captured_memory, result, x)
+        x._captured_memory.is_shared = True
     return follow(result)
+
+
+def _arrays_in(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the arrays among values, and in containers of these."""
+    for x in values:
+        if type(x) in _CONTAINERS:
+            yield from _arrays_in(_items(x))
+        elif is_array(x) or isinstance(x, np.ndarray):
+            yield x
 
 
 def _as_key(x: Any) -> Any:
