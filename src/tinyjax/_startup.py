@@ -32,7 +32,7 @@ lazy.HOOKS.update(
     # how a notebook shows arrays and programs
     display="tinyjax._base.display",
     # keys of rules
-    checkpointed="tinyjax._extensions.checkpointing.loops",
+    reversal="tinyjax._extensions.checkpointing.loops",
     large="tinyjax._extensions.host.large",
     # where arrays lie elsewhere, and what makes platforms known
     device_ops="tinyjax._extensions.parallel.device_ops",

@@ -10,8 +10,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
+from tinyjax._extensions.checkpointing import restoring
 from tinyjax._extensions.checkpointing.loops import loop_tangent_p
-from tinyjax.core.control_flow import restoring
+from tinyjax.core.control_flow import residuals
 from tinyjax.core.tracing import jaxpr as jx
 
 SIZE: Final = 20
@@ -21,7 +22,7 @@ SIZE: Final = 20
 def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let small arrays be restored, too."""
     monkeypatch.setattr(restoring, "_FEW_BYTES", 1)
-    monkeypatch.setattr(restoring, "_FEW_BYTES_IN_ALL", 1)
+    monkeypatch.setattr(residuals, "FEW_BYTES", 1)
     monkeypatch.setattr(restoring, "_WORTH_IT", 1)
     with tinyjax.default_dtypes("float64"):
         yield
@@ -123,7 +124,7 @@ def of_stacks(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function of the same values whose loops keep what they read."""
 
     def stacking(x: Any) -> Any:
-        with restoring.keeping():
+        with restoring.keeping_residuals():
             return fun(x)
 
     return stacking

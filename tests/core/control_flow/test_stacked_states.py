@@ -216,3 +216,40 @@ def test_residuals_are_stacked_where_states_are_larger(n: int) -> None:
     np.testing.assert_allclose(many, each, 1e-9, 1e-12)
     _, push = tinyjax.linearize(lambda x: updating(n, x), x)
     np.testing.assert_allclose(push(direction), along, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize("n", [1000, 1024, 1025, 1500])
+def test_residuals_of_the_first_iterations_alone_are_stacked(n: int) -> None:
+    """Of more than 1,024 iterations whose residuals are small, each is run again, the last too."""
+    weights = np.random.default_rng(1).uniform(0.9, 1.1, 1500)
+
+    def fun(x: Any) -> Any:
+        def step(state: Any) -> Any:
+            i, table, t = state
+            t = jnp.sin(t * jnp.asarray(weights)[i]) + 0.1 * table[i // 2]
+            return i + 1, table.at[i].set(t), t
+
+        start = (0, jnp.full(4096, x), x)
+        last = lax.while_loop(lambda state: state[0] ** 2 < n**2, step, start)
+        return last[2] ** 2
+
+    def by_hand(x: float) -> tuple[float, float]:
+        """Return the result and its slope, with the slopes of all values beside them."""
+        values, slopes, t, slope = np.full(4096, x), np.ones(4096), x, 1.0
+        for i in range(n):
+            w = weights[i]
+            slope = np.cos(t * w) * w * slope + 0.1 * slopes[i // 2]
+            t = np.sin(t * w) + 0.1 * values[i // 2]
+            values[i], slopes[i] = t, slope
+        return t**2, 2 * t * slope
+
+    with tinyjax.default_dtypes("float64"):
+        value, slope = tinyjax.jit(tinyjax.value_and_grad(fun))(0.7)
+        np.testing.assert_allclose((value, slope), by_hand(0.7), 1e-9)
+        along = tinyjax.jvp(fun, (0.7,), (1.0,))[1]
+        np.testing.assert_allclose(along, slope, 1e-9)
+        second = tinyjax.grad(tinyjax.grad(fun))(0.7)
+        difference = (by_hand(0.7 + 1e-5)[1] - by_hand(0.7 - 1e-5)[1]) / 2e-5
+        np.testing.assert_allclose(second, difference, 1e-5)
+        both = tinyjax.vmap(tinyjax.grad(fun))(np.array([0.7, 0.8]))
+        np.testing.assert_allclose(both, [slope, by_hand(0.8)[1]], 1e-9)

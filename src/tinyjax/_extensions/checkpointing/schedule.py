@@ -17,13 +17,13 @@ iterations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax import dtypes, tree
 from tinyjax._primitives import arg_extrema, cumulative, dynamic_slice
-from tinyjax.core.control_flow.common import convert_all
+from tinyjax.core.control_flow.common import Observer, convert_all, in_phase
 from tinyjax.core.control_flow.primitives import run_while
 from tinyjax.core.primitives import elementwise as ew, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -31,6 +31,8 @@ from tinyjax.core.primitives.reduce import reduce_min, reduce_or
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.values import Array, ShapedArray
+
+S = TypeVar("S")
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
 INT: Final = dtypes.int64
@@ -105,31 +107,41 @@ def advance(iterations: Array, slots: Array) -> Array:
 # The states kept
 
 
+#: Makes an iteration: takes its number and the state; returns the next state.
+Step: TypeAlias = Callable[[Array, Arrays], Arrays]
+#: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
+#: summed or collected so far, and the cotangents of the state after it; returns the latter two.
+Pull: TypeAlias = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
+
+
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Store:
     """The states of a loop that are kept, in the order of their iterations.
 
     The state before the first iteration is always known, so the first slot is free for another one.
-    When the loop has ended, that slot holds the state before the last iteration; later it is
+    When the loop has ended, that slot may hold the state before the last iteration; later it is
     unused.
 
     Attributes:
         positions: the iteration that follows each state, in ascending order.
         places: its index in ``slots``; a permutation.
+        last: the iteration that follows the state in the first slot.
         depth: the number of kept states, the first included. The slots after them are free.
         slots: an array of states for every part of the state.
     """
 
     positions: Array
     places: Array
+    last: Array
     depth: Array
     slots: Arrays
 
     @classmethod
     def start(cls, state: Arrays, size: int) -> Store:
         """Keep nothing but the first state."""
-        return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), stacks(state, size))
+        places, none = iota((size,), INT, 0), integer(0)
+        return cls(full((size,), 0, INT), places, none, integer(1), stacks(state, size))
 
     @property
     def size(self) -> int:
@@ -157,7 +169,8 @@ class Store:
         here = ew.and_(here, _everywhere(keep, self.size))
         positions = ew.select(here, _everywhere(position, self.size), self.positions)
         depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
-        return Store(positions, self.places, depth, self.write(place, state))
+        last = ew.select(keep, self.last, position)
+        return Store(positions, self.places, last, depth, self.write(place, state))
 
     def load(self, init: Arrays, iterations: Array, end: Array) -> tuple[Array, list[Array]]:
         """Return the position of the state nearest before an iteration, and the state.
@@ -168,7 +181,8 @@ class Store:
             end: how many are still to be gone back through.
         """
         latest, target = self.latest, plus(end, -1)
-        last = ew.and_(ew.eq(end, iterations), ew.lt(latest, target))
+        is_kept = ew.and_(ew.eq(self.last, target), ew.lt(latest, target))
+        last = ew.and_(ew.eq(end, iterations), is_kept)
         place = element(self.places, plus(self.depth, -1))
         place = ew.select(last, full_like(place, 0), place)
         first = ew.eq(place, full_like(place, 0))
@@ -181,8 +195,67 @@ class Store:
     def pop(self, target: Array) -> Store:
         """Free the latest state if it is at this position; the first one stays."""
         done = ew.and_(ew.eq(self.latest, target), ew.gt(self.depth, integer(1)))
-        depth = ew.sub(self.depth, ew.convert_element_type(done, INT))
-        return Store(self.positions, self.places, depth, self.slots)
+        return attrs.evolve(self, depth=ew.sub(self.depth, ew.convert_element_type(done, INT)))
+
+    def go_back(
+        self,
+        iterations: Array,
+        init: Arrays,
+        step: Step,
+        pull: Pull[S],
+        sums: S,
+        cotangents: Arrays,
+        size: int,
+        observer: Observer | None,
+    ) -> tuple[S, Arrays]:
+        """Pull cotangents back through the iterations of a loop, the last one first.
+
+        Each iteration starts from the nearest state kept before it. Further states are kept in the
+        slots that have become free.
+
+        Args:
+            iterations: how many there were.
+            init: the first state.
+            step: makes an iteration.
+            pull: goes back through one.
+            sums: what ``pull`` sums up or collects, at the start.
+            cotangents: of the last state.
+            size: the number of states that are kept at a time.
+            observer: the observer of the loop.
+
+        Returns:
+            The sums and the cotangents of the first state.
+        """
+
+        def iteration(now: tuple[Array, Store, S, Arrays]) -> tuple[Array, Store, S, Arrays]:
+            end, kept, sums, cts = now
+            target = plus(end, -1)
+            position, loaded = kept.load(init, iterations, end)
+            state: Arrays = loaded
+
+            def segment(now: tuple[Array, Arrays, Store]) -> tuple[Array, Arrays, Store]:
+                start, state, kept = now
+                stop = ew.add(start, advance(ew.sub(end, start), kept.free))
+
+                def one(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
+                    i, state = now
+                    return plus(i, 1), step(i, state)
+
+                _, state = run_while(lambda now: ew.lt(now[0], stop), one, (start, state), size)
+                return stop, state, kept.push(stop, state, ew.lt(stop, target))
+
+            _, before, kept = run_while(
+                lambda now: ew.lt(now[0], target), segment, (position, state, kept), size
+            )
+            sums, cts = pull(target, before, sums, cts)
+            return target, kept.pop(target), sums, cts
+
+        start = (iterations, self, sums, cotangents)
+        backward = in_phase(observer, "backward")
+        _, _, sums, cts = run_while(
+            lambda now: ew.gt(now[0], integer(0)), iteration, start, size, backward
+        )
+        return sums, cts
 
 
 def _everywhere(x: Array, *shape: int) -> Array:
@@ -254,7 +327,7 @@ class OnlineStore:
         kept, size = self.checkpoints, self.checkpoints.size
         if size == 1:
             slots = kept.write(integer(0), state)
-            return attrs.evolve(self, checkpoints=attrs.evolve(kept, slots=slots))
+            return attrs.evolve(self, checkpoints=attrs.evolve(kept, last=position, slots=slots))
         taken = ew.eq(kept.depth, integer(size))
         spared, worth = self._sparing(position)
         keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
@@ -278,7 +351,8 @@ class OnlineStore:
         depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
         changed = ew.and_(keep, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
-        return OnlineStore(victim, loss, Store(positions, places, depth, kept.write(place, state)))
+        last, slots = ew.select(keep, kept.last, position), kept.write(place, state)
+        return OnlineStore(victim, loss, Store(positions, places, last, depth, slots))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Return which state to spare for one at this position, and whether that is worth it."""
@@ -356,13 +430,6 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 # the mean. An iteration costs a write and a read, whatever the capacity.
 
 
-#: Makes an iteration: from a state to the next.
-Step = Callable[[Arrays], Arrays]
-#: Pulls cotangents back through an iteration: takes the state before it, what has been summed so
-#: far, and the cotangents of the state after it; returns the latter two.
-Pull = Callable[[Arrays, Arrays, Arrays], tuple[Arrays, Arrays]]
-
-
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Stacked:
@@ -376,6 +443,50 @@ class Stacked:
     stride: Array
     rows: Arrays
 
+    def go_back(
+        self,
+        iterations: Array,
+        init: Arrays,
+        step: Step,
+        pull: Pull[S],
+        sums: S,
+        cotangents: Arrays,
+        size: int,
+        observer: Observer | None,
+    ) -> tuple[S, Arrays]:
+        """Pull cotangents back through the iterations of a loop, as ``Store.go_back`` does.
+
+        It goes by blocks of as many iterations as there is space for. Nobody observes it.
+        """
+        room, kept_all = integer(size), ew.eq(self.stride, integer(1))
+        avals = [x.aval for x in init]
+
+        def block(now: tuple[Array, S, Arrays]) -> tuple[Array, S, Arrays]:
+            end, sums, cts = now
+            start = ew.mul(ew.div(plus(end, -1), room), room)
+            nearest = ew.div(start, self.stride)
+
+            def again(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
+                i, state, rows = now
+                place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
+                return plus(i, 1), step(i, state), write(rows, state, place)
+
+            first = ew.select(kept_all, end, ew.mul(nearest, self.stride))
+            nearest_state: Arrays = read(self.rows, nearest, avals)
+            _, _, rows = run_while(
+                lambda now: ew.lt(now[0], end), again, (first, nearest_state, self.rows), size
+            )
+
+            def back(now: tuple[Array, S, Arrays]) -> tuple[Array, S, Arrays]:
+                i, sums, cts = now
+                last = plus(i, -1)
+                return last, *pull(last, read(rows, ew.sub(last, start), avals), sums, cts)
+
+            return run_while(lambda now: ew.gt(now[0], start), back, (end, sums, cts), size)
+
+        state = (iterations, sums, cotangents)
+        return run_while(lambda now: ew.gt(now[0], integer(0)), block, state, size)[1:]
+
 
 #: A loop that runs: its state, the number of iterations, and the states kept.
 _Run: TypeAlias = tuple[Arrays, Array, Stacked]
@@ -383,7 +494,7 @@ _Run: TypeAlias = tuple[Arrays, Array, Stacked]
 
 def record(
     goes_on: Callable[[Arrays], Array],
-    step: Step,
+    step: Callable[[Arrays], Arrays],
     init: Arrays,
     part: Callable[[Arrays], Arrays],
     size: int,
@@ -428,61 +539,3 @@ def record(
 
     start = (init, integer(0), Stacked(integer(1), stacks(part(init), size + 1)))
     return run_while(lambda now: goes_on(now[0]), until_full, start, size)
-
-
-#: The backward pass of a loop: the remaining iterations, the sums, and the cotangents of the state.
-_Back: TypeAlias = tuple[Array, Arrays, Arrays]
-
-
-def go_back(
-    iterations: Array,
-    checkpoints: Stacked,
-    avals: Sequence[ShapedArray],
-    step: Step,
-    pull: Pull,
-    sums: Arrays,
-    cotangents: Arrays,
-    size: int,
-) -> tuple[Arrays, Arrays]:
-    """Pull cotangents back through the iterations of a loop, the last one first.
-
-    Args:
-        iterations: the number of iterations that ``record`` made.
-        checkpoints: the states that it kept.
-        avals: the types of the kept part of a state.
-        step: the body, on that part.
-        pull: goes back through one iteration.
-        sums: what ``pull`` sums up, at the start.
-        cotangents: of the last state.
-        size: the capacity of ``record``, in states.
-
-    Returns:
-        The sums and the cotangents of the first state.
-    """
-    room, kept_all = integer(size), ew.eq(checkpoints.stride, integer(1))
-
-    def block(now: _Back) -> _Back:
-        end, sums, cts = now
-        start = ew.mul(ew.div(plus(end, -1), room), room)
-        nearest = ew.div(start, checkpoints.stride)
-
-        def again(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
-            i, state, rows = now
-            place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
-            return plus(i, 1), step(state), write(rows, state, place)
-
-        first = ew.select(kept_all, end, ew.mul(nearest, checkpoints.stride))
-        nearest_state: Arrays = read(checkpoints.rows, nearest, avals)
-        _, _, rows = run_while(
-            lambda now: ew.lt(now[0], end), again, (first, nearest_state, checkpoints.rows), size
-        )
-
-        def back(now: _Back) -> _Back:
-            i, sums, cts = now
-            last = plus(i, -1)
-            return last, *pull(read(rows, ew.sub(last, start), avals), sums, cts)
-
-        return run_while(lambda now: ew.gt(now[0], start), back, (end, sums, cts), size)
-
-    state = (iterations, sums, cotangents)
-    return run_while(lambda now: ew.gt(now[0], integer(0)), block, state, size)[1:]

@@ -26,6 +26,8 @@ from tinyjax.core.values.array import Array
 _COUNT: Final = dtypes.int32
 #: Indices of so many elements are computed again.
 _FEW: Final = 4096
+#: Residuals that take fewer bytes in all iterations are kept in any case.
+FEW_BYTES: Final = 65_536
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -239,6 +241,13 @@ def repeated_residuals(lin: LinearizedJaxpr, num_outs: int) -> Mapping[int, int]
 
     repeats: dict[int, int] = lin.primal.jaxpr.derive(("repeated residuals", num_outs), find)
     return repeats
+
+
+def are_large(lin: LinearizedJaxpr, iterations: int) -> bool:
+    """Return whether the residuals of all iterations of a linearized body take many bytes."""
+    sizes = [x.aval.nbytes for x in lin.tangent.in_binders[: len(lin.forwarded)]]
+    is_known = all(type(n) is int for n in (*sizes, iterations))  # not symbolic
+    return is_known and sum(sizes) * iterations >= FEW_BYTES
 
 
 def residuals_of(lin: LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
+from tinyjax._base import lazy
 from tinyjax._base.frames import describe_function, imitate
-from tinyjax.config import settings
-from tinyjax.core.control_flow import common, restoring, trip_counts
+from tinyjax.core.control_flow import common, trip_counts
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -27,7 +27,7 @@ from tinyjax.core.control_flow.primitives import (
     prune_scan,
     scan_p as scan_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.core.control_flow.residuals import Residuals
+from tinyjax.core.control_flow.residuals import Residuals, are_large
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
 from tinyjax.core.primitives import shape as sh, slicing
 from tinyjax.core.stablehlo import types as hlo
@@ -38,7 +38,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import Staged, is_called
-from tinyjax.core.transforms.linearize import LinearizedJaxpr, keeping
+from tinyjax.core.transforms.linearize import LinearizedJaxpr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array, memory
@@ -254,30 +254,26 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
 
 
 def linearize_stacking(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+    primals: prim.Arrays,
+    nonzero: Sequence[bool],
+    params: ScanParams,
+    halves: tuple[LoopOperands[bool], LinearizedJaxpr] | None = None,
 ) -> prim.LinearizeResult:
     """Run a loop that stacks the residuals of every iteration, for a loop over those.
 
     A residual that is the same in every iteration (a constant, or computed from constants alone) is
     a constant of the tangent loop. A slice of an input is read from the input. An index that is
     computed from counters is recomputed. The carry, and other computed values, are stacked.
+
+    Args:
+        primals: the operands.
+        nonzero: which of them have tangents.
+        params: the parameters of the loop.
+        halves: which operands have tangents in some iteration, and the body, linearized.
     """
-    body = params.loop_body
-    return _stacking(primals, nonzero, params, body.linearized(body.operands(nonzero)))
-
-
-def _stacking(
-    primals: prim.Arrays,
-    nonzero: Sequence[bool],
-    params: ScanParams,
-    halves: tuple[LoopOperands[bool], LinearizedJaxpr],
-) -> prim.LinearizeResult:
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
     args = body.operands(primals)
-    nonzero_in, lin = halves
-    if restoring.reads_restored(lin):
-        with restoring.keeping():
-            nonzero_in, lin = body.linearized(body.operands(nonzero))
+    nonzero_in, lin = halves or body.linearized(body.operands(nonzero))
     kept = Residuals.collect(lin, args, num_outs)
     outs = bind_scan(kept.body, args, params).flat
     reading, values, eqns, names = kept.read(lin, args, outs[num_outs:], params)
@@ -303,17 +299,9 @@ def _scan_linearize(
     params = trip_counts.of_scan(params, primals)
     if params.checkpoints is None or not params.length:
         halves = params.loop_body.linearized(params.loop_body.operands(nonzero))
-        if not _restores(halves[1], params):
-            return _stacking(primals, nonzero, params, halves)
-    return scan_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, params)
-
-
-def _restores(lin: LinearizedJaxpr, params: ScanParams) -> bool:
-    """Return whether the backward pass restores arrays that the loop updates."""
-    if params.observer is not None or settings().debugging or keeping.get():
-        return False
-    plan = restoring.restoration_of(lin, params.loop_body, params.length)
-    return plan is not None and not effects(params.jaxpr).any
+        if not are_large(halves[1], params.length) or lazy.hook("reversal") is None:
+            return linearize_stacking(primals, nonzero, params, halves)
+    return scan_p.rule(program_rules.REVERSAL)(primals, nonzero, params)
 
 
 scan_p.def_rule(program_rules.PRUNE)(prune_scan)

@@ -48,13 +48,12 @@ INTERVAL: Final[RuleKey[Callable[[jx.JaxprEqn, Sequence[Interval]], Interval]]] 
 _MOST: Final = 2**24
 #: Further than any integer.
 _FAR: Final = 2**65
-#: Names what a program says of itself: that it was gone through, in the program around it if any.
-_COUNTED: Final = "has trip counts"
+_COUNTED: Final = jx.Facts(is_counted=True)
 
 
 def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program whose loops say how often they run at most, where that is known."""
-    if not _has_while(jaxpr) or jaxpr.derived(_COUNTED):
+    if not _has_while(jaxpr) or jaxpr.facts.is_counted:
         return jaxpr
     unknown = [*map(_any, jaxpr.in_avals)]
     counted: jx.Jaxpr = jaxpr.derive("trip counts", lambda: _analysed(jaxpr, unknown)[0])
@@ -63,7 +62,7 @@ def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
 
 def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
     """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
-    if not _has_while(params.jaxpr) or params.jaxpr.derived(_COUNTED):
+    if not _has_while(params.jaxpr) or params.jaxpr.facts.is_counted:
         return params
     xs = _of_operands(operands)
     key = ("trip counts", params.num_consts, params.num_carry, params.length, *xs)
@@ -73,7 +72,7 @@ def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
 
 def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
     """Return a ``while_loop`` with trip counts, its own too; these are its operands."""
-    if not params.memory or params.body.derived(_COUNTED):
+    if not params.memory or params.body.facts.is_counted:
         return params
     xs = _of_operands(operands)
     key = ("trip counts", params.condition, params.num_condition, params.most, *xs)
@@ -143,8 +142,7 @@ def _analysed(
         env.update(zip(eqn.out_binders, outs, strict=True))
     counted = jaxpr
     if _has_while(jaxpr):
-        counted = attrs.evolve(jaxpr, eqns=tuple(eqns))
-        counted.derive(_COUNTED, lambda: True)
+        counted = attrs.evolve(jaxpr, eqns=tuple(eqns)).with_facts(_COUNTED)
     return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
 

@@ -178,7 +178,7 @@ def _while_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
     counted = trip_counts.of_while(params, primals)
-    return while_p.rule(program_rules.CHECKPOINTED)(primals, nonzero, counted)
+    return while_p.rule(program_rules.REVERSAL)(primals, nonzero, counted)
 
 
 @while_p.def_batch

@@ -288,6 +288,38 @@ class _Shown:
         return shown
 
 
+@attrs.frozen(eq=False, repr=False)
+class Inverse:
+    """The inverse of a program that records a loop, for the arrays that the loop updates.
+
+    Attributes:
+        program: takes the record; returns these arrays as they were before.
+        first: the place of the record among the results of the recording.
+        places: for each array its place among the operands of the recording, among the loop's
+            results, and among all results, where the record has it.
+    """
+
+    program: Jaxpr
+    first: int
+    places: Sequence[tuple[int, int, int]]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Facts:
+    """Facts about one program, which programs made of it do not inherit.
+
+    Attributes:
+        is_counted: whether its loops have their trip counts, also from programs around it.
+        inverse: its inverse, if it records a loop and has one.
+    """
+
+    is_counted: bool = False
+    inverse: Inverse | None = None
+
+
+NO_FACTS: Final = Facts()
+
+
 @final
 @attrs.frozen(eq=False, repr=False)
 class Jaxpr(_Shown, encoding.Digested):
@@ -301,6 +333,7 @@ class Jaxpr(_Shown, encoding.Digested):
         outs: the results.
         num_consts: how many of the first parameters ``constvars`` has: those for which a
             ``ClosedJaxpr`` of ``make_jaxpr`` holds the values.
+        facts: what is known of it.
 
     Example:
         >>> import tinyjax
@@ -313,6 +346,7 @@ class Jaxpr(_Shown, encoding.Digested):
     eqns: tuple[JaxprEqn, ...]
     outs: tuple[Atom, ...]
     num_consts: int = 0
+    facts: Facts = attrs.field(init=False, default=NO_FACTS)
     _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -393,6 +427,12 @@ class Jaxpr(_Shown, encoding.Digested):
             len(first),
         )
 
+    def with_facts(self, facts: Facts) -> Jaxpr:
+        """Return an equal program of which these facts are known."""
+        program = attrs.evolve(self)
+        _set_facts(program, facts)
+        return program
+
     @property
     def type(self) -> JaxprType:
         return JaxprType(self.in_avals, self.out_avals)
@@ -453,6 +493,9 @@ class Jaxpr(_Shown, encoding.Digested):
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+_set_facts = Jaxpr.__dict__["facts"].__set__
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -47,8 +47,8 @@ FORWARDING: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("f
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[jx.JaxprEqn, tuple[bool, ...]], jx.JaxprEqn]]] = RuleKey("prune")
 
-#: The rule of a loop that keeps few states, from which its iterations are run again: linearizes it.
-CHECKPOINTED: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("checkpointed")
+#: The rule of a loop that chooses how reverse mode goes back through it: linearizes it.
+REVERSAL: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("reversal")
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
 #: places of both, in order.

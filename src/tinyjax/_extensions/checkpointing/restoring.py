@@ -21,8 +21,10 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core import updates
+from tinyjax.core.control_flow import residuals
 from tinyjax.core.control_flow.bodies import LoopBody
 from tinyjax.core.control_flow.residuals import (
+    are_large,
     is_cheap,
     recipe_of,
     repeated_residuals,
@@ -32,12 +34,9 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.transforms import linearize
 from tinyjax.core.transforms.linearize import LinearizedJaxpr
 
-#: Names on a recorded loop's program what restores the arrays that the loop updates.
-RESTORED: Final = "restored"
-#: Residuals of fewer bytes in an iteration, or in all of them, are kept.
+#: Residuals of fewer bytes in an iteration are kept.
 _FEW_BYTES: Final = 256
-_FEW_BYTES_IN_ALL: Final = 65_536
-#: The same where they are read from arrays that the loop does not update.
+#: The same of all iterations, where they are read from arrays that the loop does not update.
 _FEW_BYTES_OF_CONSTANTS: Final = 1 << 20
 #: By what factor what is kept must become smaller.
 _WORTH_IT: Final = 4
@@ -48,22 +47,6 @@ _AGAIN: Final = frozenset(
         *("select", "copy", "convert_element_type", "neg", "add", "sub", "mul"),
     )
 )
-
-
-@attrs.frozen(eq=False, repr=False)
-class Inverse:
-    """The inverse of a recorded loop, for the arrays that it updates.
-
-    Attributes:
-        program: takes the loop's record; returns these arrays as they were before.
-        first: the place of the record among the results of the recording.
-        places: for each array its place among the operands of the recording, among the loop's
-            results, and among all results, where the record has it.
-    """
-
-    program: jx.Jaxpr
-    first: int
-    places: Sequence[tuple[int, int, int]]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -95,11 +78,7 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
         body: the body.
         iterations: how often it runs at most.
     """
-    residuals = lin.tangent.in_binders[: len(lin.forwarded)]
-    sizes = [x.aval.nbytes for x in residuals]
-    if any(type(n) is not int for n in (*sizes, iterations)):  # symbolic
-        return None
-    if sum(sizes) * iterations < _FEW_BYTES_IN_ALL:
+    if not are_large(lin, iterations):
         return None
     restoration: Restoration | None = lin.primal.jaxpr.derive(
         ("restoration", lin.nonzero_out, body.num_consts, body.num_carry, iterations),
@@ -109,7 +88,7 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
 
 
 @contextmanager
-def keeping() -> Iterator[None]:
+def keeping_residuals() -> Iterator[None]:
     """Let loops keep what they read, in programs that are linearized meanwhile."""
     token = linearize.keeping.set(True)
     try:
@@ -124,22 +103,19 @@ def reads_restored(lin: LinearizedJaxpr) -> bool:
     calls = [eqn for eqn in lin.primal.jaxpr.eqns if called in eqn.primitive.rules.extensions]
     if not calls:
         return False
-    residuals = {*residuals_of(lin, len(lin.nonzero_out))}
+    atoms = {*residuals_of(lin, len(lin.nonzero_out))}
     return any(
-        residuals.intersection(
-            [eqn.out_binders[at] for place in inverse.places for at in place[1:]]
-        )
+        atoms.intersection([eqn.out_binders[at] for place in inverse.places for at in place[1:]])
         for eqn in calls
         if (inverse := _inverse_of(eqn)) is not None
     )
 
 
-def _inverse_of(eqn: jx.JaxprEqn) -> Inverse | None:
+def _inverse_of(eqn: jx.JaxprEqn) -> jx.Inverse | None:
     if program_rules.CALLED not in eqn.primitive.rules.extensions:
         return None
     (program,) = jx.subjaxprs(eqn.params)
-    inverse: Inverse | None = program.derived(RESTORED)
-    return inverse
+    return program.facts.inverse
 
 
 class _Plan:
@@ -166,14 +142,14 @@ class _Plan:
 
     def restoration(self, iterations: int) -> Restoration | None:
         """Return what restores the arrays, where less is kept so."""
-        residuals = residuals_of(self.lin, self.num_outs)
+        atoms = residuals_of(self.lin, self.num_outs)
         before = self._bytes(self.lin, self.primal)
-        if before < _FEW_BYTES or before * iterations < _FEW_BYTES_IN_ALL:
+        if before < _FEW_BYTES or before * iterations < residuals.FEW_BYTES:
             return None
         saved: dict[jx.Atom, None] = {}
         again: set[jx.JaxprEqn] = set()
         read: set[int] = set()
-        for x in residuals:
+        for x in atoms:
             self._read_again(x, saved, again, read)
         eqns = self._restoring(read, saved)
         if eqns is None or not (read or before * iterations > _FEW_BYTES_OF_CONSTANTS):
@@ -184,7 +160,7 @@ class _Plan:
         arrays = [self.primal.binders.carry[i] for i in places]
         names = {x: y for x, y in self.same.items() if y in self.versions}
         again_eqns, outs = program_rules.renamed(
-            jx.Jaxpr((), tuple([e for e in self.jaxpr.eqns if e in again]), tuple(residuals)), names
+            jx.Jaxpr((), tuple([e for e in self.jaxpr.eqns if e in again]), tuple(atoms)), names
         )
         program = jx.Jaxpr(
             (*_variables(saved), *_variables(after)),
