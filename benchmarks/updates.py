@@ -3,13 +3,19 @@
 Loops are written by elements and rows, as programs for NumPy are. Functions and gradients of both
 libraries are compiled, in float64, and take turns. Time is the clock's, the median of the turns.
 Where JAX refuses a gradient, as of loops whose bounds it does not know, there is none.
+
+A second table measures the thresholds of ``tinyjax.core.xla.updates``: programs compiled in both
+ways, on both sides of each.
 """
 
+import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from statistics import median
 from typing import Any, Final
 
+import attrs
 import jax
 import numpy as np
 from rich.progress import track
@@ -18,6 +24,8 @@ import tinyjax
 from benchmarks.command import new_console, parser
 from benchmarks.measure import QUICK, THOROUGH, Call, interleaved
 from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
+from tinyjax import lax
+from tinyjax.core.xla import updates
 
 #: A gradient may take so many times as long as its function.
 _MOST: Final = 8.0
@@ -212,6 +220,157 @@ def _calls(lib: Any, kernel: Kernel) -> dict[str, Call]:
     return calls
 
 
+# Thresholds
+
+#: More than any size.
+_ALL: Final = 2**62
+_FLAG: Final = "xla_cpu_small_while_loop_byte_threshold"
+#: Every program has a literal of its own, so that none is found in a cache.
+_literals: Final = itertools.count(1)
+
+
+@attrs.frozen
+class Way:
+    """A way to compile loops.
+
+    Attributes:
+        name: what it is.
+        settings: constants of ``updates``.
+        whole: the bytes up to which XLA makes one function of a loop.
+    """
+
+    name: str
+    settings: dict[str, int] = attrs.field(factory=dict)
+    whole: int = updates.WHOLE_LOOP
+
+
+@attrs.frozen
+class Threshold:
+    """A threshold, and programs on both sides of it.
+
+    Attributes:
+        name: its name in ``updates``, and what it decides.
+        below: the way that is taken below it.
+        above: the other way.
+        gradient: makes a gradient for a shape.
+        shapes: the shapes.
+    """
+
+    name: str
+    below: Way
+    above: Way
+    gradient: Callable[[], Function]
+    shapes: Sequence[tuple[int, ...]]
+
+
+def _gradient(fun: Function) -> Function:
+    slopes: Function = tinyjax.grad(lambda x: tinyjax.numpy.sum(fun(x) ** 2))
+    return slopes
+
+
+def _swept() -> Function:
+    scale = 10 + next(_literals) * 1e-6
+
+    def fun(u: Any) -> Any:
+        step = lambda i, u: u.at[i].set((u[i - 1] + u[i + 1]) / 2 + u[i] / scale)  # noqa: E731
+        return lax.fori_loop(1, u.size - 1, step, u)
+
+    return _gradient(fun)
+
+
+def _relaxed() -> Function:
+    scale = 5 + next(_literals) * 1e-6
+
+    def fun(a: Any) -> Any:
+        def step(_: Any, a: Any) -> Any:
+            near = a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1]
+            return a.at[1:-1, 1:-1].set((a[1:-1, 1:-1] + near) / scale)
+
+        return lax.fori_loop(0, 20, step, a)
+
+    return _gradient(fun)
+
+
+_WHOLE: Final = Way("one function", whole=_ALL)
+_CALLS: Final = Way("calls", whole=0)
+_ONE_PASS: Final = Way("one pass", {"MANY": _ALL})
+_PASSES: Final = Way("a pass for each term", {"MANY": 0, "LONG_ROW": 0})
+THRESHOLDS: Final = (
+    Threshold(
+        f"WHOLE_LOOP, {updates.WHOLE_LOOP:,} bytes, a sweep",
+        _WHOLE,
+        _CALLS,
+        _swept,
+        [(60,), (300,), (3_000,), (30_000,), (100_000,)],
+    ),
+    Threshold(
+        f"WHOLE_LOOP, {updates.WHOLE_LOOP:,} bytes, a stencil",
+        _WHOLE,
+        _CALLS,
+        _relaxed,
+        [(30, 30), (64, 64), (128, 128), (256, 256), (512, 512)],
+    ),
+    Threshold(
+        f"COPIED, {updates.COPIED:,} bytes, a sweep",
+        Way("copies", {"WHOLE_LOOP": 0, "COPIED": _ALL}, 0),
+        Way("a barrier", {"WHOLE_LOOP": 0, "COPIED": 0}, 0),
+        _swept,
+        [(64,), (256,), (512,), (1_024,), (8_192,)],
+    ),
+    Threshold(
+        f"MANY, {updates.MANY:,} elements, a stencil",
+        _ONE_PASS,
+        _PASSES,
+        _relaxed,
+        [(64, 64), (90, 90), (128, 128), (180, 180), (256, 256)],
+    ),
+    Threshold(
+        f"LONG_ROW, {updates.LONG_ROW} elements, a stencil",
+        _ONE_PASS,
+        _PASSES,
+        _relaxed,
+        [(2_048, 16), (1_024, 32), (512, 64), (256, 128)],
+    ),
+)
+
+
+@contextmanager
+def _compiling(way: Way) -> Iterator[None]:
+    before = {name: getattr(updates, name) for name in way.settings}
+    for name, value in way.settings.items():
+        setattr(updates, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(updates, name, value)
+
+
+def _compiled(threshold: Threshold, way: Way, x: Any) -> Call:
+    with _compiling(way):
+        lowered = tinyjax.jit(threshold.gradient()).lower(x)
+        compiled = lowered.compile(compiler_options={_FLAG: way.whole})
+    return lambda: tinyjax.block_until_ready(compiled(x))
+
+
+def thresholds(quick: bool) -> list[list[str]]:
+    """Measure both ways on both sides of each threshold."""
+    rows: list[list[str]] = []
+    for threshold in THRESHOLDS:
+        for shape in threshold.shapes:
+            x = tinyjax.numpy.asarray(_draw(*shape))
+            ways = (threshold.below, threshold.above)
+            calls = {way.name: _compiled(threshold, way, x) for way in ways}
+            samples = interleaved(calls, QUICK if quick else THOROUGH, False)
+            below, above = [median(samples[way.name]) for way in ways]
+            cells = [
+                f"{way.name} {duration(t)}" for way, t in zip(ways, (below, above), strict=True)
+            ]
+            size = " x ".join(f"{n:,}" for n in shape)
+            rows.append([threshold.name, size, *cells, f"{above / below:.2f}"])
+    return rows
+
+
 def main() -> int:
     options = parser("benchmarks.updates", __doc__, "take a tenth of the time").parse_args()
     console = new_console()
@@ -247,9 +406,15 @@ def main() -> int:
     ]
     caption = "Compiled, float64; the ratio is of the gradient to the function of the same library."
     print_table(headings, rows, caption, console)
+    measured, ways = thresholds(options.quick), ["threshold", "array", "below", "above", "ratio"]
+    about = (
+        "Gradients compiled in both ways, of float64; the ratio is of the second way to the first."
+    )
+    print_table(ways, measured, about, console)
     if options.docs is not None:
-        text = f"{markdown(headings, rows)}\n\n{caption}"
-        insert(options.docs / "performance-tables.md", "updates", text)
+        page = options.docs / "performance-tables.md"
+        insert(page, "updates", f"{markdown(headings, rows)}\n\n{caption}")
+        insert(page, "thresholds of updates", f"{markdown(ways, measured)}\n\n{about}")
     return 1 if any_missed(rows) and options.strict else 0
 
 

@@ -21,12 +21,11 @@ from tinyjax._primitives.wrap_index import (
     same_dtype,
     wrap_index,
 )
-from tinyjax.core import updates
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values, types as hlo
-from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
-from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, program_rules, trace as tr
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var, is_zero
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 
@@ -242,6 +241,8 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: prim.N
 
 def_linear(dynamic_update_slice_p, 0, 1, repeats=False)
 prim.mark(prim.MATERIALIZES, True, dynamic_update_slice_p)
+prim.mark(prim.READS, False, dynamic_slice_p)
+prim.mark(prim.WRITES, False, dynamic_update_slice_p)
 
 
 def _into_operand(
@@ -258,15 +259,15 @@ def _into_update(ct: Array, x: object, update: prim.UndefinedPrimal, *starts: Ar
 def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
 
 
-@dynamic_update_slice_p.def_rule(updates.ADDED)
+@dynamic_update_slice_p.def_rule(program_rules.ADDED)
 def _dynamic_update_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
     before, update, *starts = eqn.inputs
-    if not updates.is_zero(before):
+    if not is_zero(before):
         return ()
     return _added_at(eqn, array, update, starts, out)
 
 
-@dynamic_update_slice_p.def_rule(updates.OVERWRITTEN)
+@dynamic_update_slice_p.def_rule(program_rules.OVERWRITTEN)
 def _dynamic_update_overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, JaxprEqn]:
     x, update, *starts = eqn.inputs
     overwritten = Var(ShapedArray(update.aval.shape, x.aval.dtype, x.aval.weak_type))
@@ -277,13 +278,11 @@ def _dynamic_update_overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, J
     )
 
 
-@slicing.pad_p.def_rule(updates.ADDED)
+@slicing.pad_p.def_rule(program_rules.ADDED)
 def _padded_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
     update, value = eqn.inputs
     config = eqn.params.config
-    if not updates.is_zero(value) or any(
-        min(low, high) < 0 or inside for low, high, inside in config
-    ):
+    if not is_zero(value) or any(min(low, high) < 0 or inside for low, high, inside in config):
         return ()
     aval = ShapedArray((), dtypes.int32)
     starts = [Lit(opd.splat(low, aval), aval) for low, _, _ in config]

@@ -24,7 +24,6 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax._base import records
 from tinyjax._primitives import modes, windows as primitives_windows
-from tinyjax.core import updates
 from tinyjax.core.primitives import (
     broadcast,
     elementwise as ew,
@@ -36,8 +35,8 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.broadcast import Combine
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.stablehlo import Lowering, types as hlo
-from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
-from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Var
+from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim, program_rules
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Var, is_zero
 from tinyjax.core.values import Array, ShapedArray, concrete, integers as ints, operands as opd
 
 Scalar = bool | int | float | complex
@@ -103,6 +102,7 @@ class GatherParams(prim.Params):
 gather_p: Final = Primitive("gather", GatherParams, repeatable=True)
 prim.mark(prim.MOVES, True, gather_p)
 prim.mark(prim.MATERIALIZES, False, gather_p)
+prim.mark(prim.READS, True, gather_p)
 
 
 def gather_windows(shape: tuple[int, ...], params: GatherParams) -> primitives_windows.Windows:
@@ -609,9 +609,9 @@ def windows_distinct(
 scatter_add_p: Primitive[ScatterParams] = declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
-@scatter_add_p.def_rule(updates.ADDED)
+@scatter_add_p.def_rule(program_rules.ADDED)
 def _scatter_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
-    if not updates.is_zero(eqn.inputs[0]):
+    if not is_zero(eqn.inputs[0]):
         return ()
     return [attrs.evolve(eqn, inputs=(array, *eqn.inputs[1:]), out_binders=(out,))]
 
@@ -662,6 +662,7 @@ scatter_p: Primitive[ScatterParams] = declare(
 )
 
 
+prim.mark(prim.WRITES, True, scatter_p)
 rules.def_linear(scatter_p, 0, 2, repeats=False)  # with the same indices the same update wins
 
 
@@ -719,7 +720,7 @@ def _overwritten(eqn: JaxprEqn, before: Var) -> tuple[JaxprEqn, JaxprEqn]:
 
 
 for _primitive in (scatter_p, scatter_add_p):
-    _primitive.def_rule(updates.OVERWRITTEN)(_overwritten)
+    _primitive.def_rule(program_rules.OVERWRITTEN)(_overwritten)
 
 
 # scatter_min and scatter_max

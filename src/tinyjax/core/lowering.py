@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, Final, TypeAlias
 
+import attrs
+
 from tinyjax._base import frames
+from tinyjax._base.records import Record
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module, function_text
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.updates import schedule
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
@@ -32,6 +34,26 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
     return [_tensors[aval] for aval in avals]
 
 
+@attrs.frozen(eq=False, repr=False)
+class Schedule(Record):
+    """The equations of an iteration, with reads of arrays before updates of these.
+
+    Attributes:
+        eqns: the equations.
+        reads: the values read from an updated array, with the array. An array is left out if only
+            its next update uses the values, since they are read there.
+        arrays: the updated arrays that the iteration computes, read or not.
+        apart: the results of reads and updates of updated arrays which XLA joins to no other slice.
+    """
+
+    eqns: Sequence[jx.JaxprEqn]
+    reads: Mapping[jx.Var, jx.Var]
+    arrays: Collection[jx.Var]
+    apart: Set[jx.Var]
+
+
+#: Orders the equations of a loop's body for a platform.
+Scheduler: TypeAlias = Callable[[jx.Jaxpr], Schedule]
 #: Returns the location of an equation in MLIR's syntax; an empty text is the location of the
 #: equation around it.
 Locate: TypeAlias = Callable[[jx.JaxprEqn], str]
@@ -132,8 +154,8 @@ def lower_jaxpr(
     reads: Mapping[jx.Var, jx.Var] = {}
     updated: Collection[jx.Var] = ()
     apart: Set[jx.Var] = frozenset()
-    if repeated and divided is None and b.platform == "cpu":
-        scheduled = schedule(jaxpr)
+    if repeated and b.module.schedule is not None:
+        scheduled: Schedule = b.module.schedule(jaxpr)
         eqns, reads, updated = scheduled.eqns, scheduled.reads, scheduled.arrays
         apart = scheduled.apart
     located = b if isinstance(b, LocatedLowering) else None
@@ -244,17 +266,21 @@ def define(
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
-def new_lowering(platform: str, locate: Locate | None, divided: Any = None) -> Lowering:
+def new_lowering(
+    platform: str, locate: Locate | None, divided: Any = None, schedule: Scheduler | None = None
+) -> Lowering:
     """Begin a module.
 
     Args:
         platform: the platform that the program runs on.
         locate: returns the locations of equations, if they are to be written.
         divided: the lowering for several devices, for a program on these.
+        schedule: orders the bodies of loops.
     """
+    module = Module(divided, schedule)
     if locate is None:
-        return Lowering(Module(divided), platform)
-    return LocatedLowering(Module(divided), platform, locate)
+        return Lowering(module, platform)
+    return LocatedLowering(module, platform, locate)
 
 
 def write_module(
@@ -263,6 +289,7 @@ def write_module(
     aliases: Sequence[int | None] = (),
     platform: str = "cpu",
     locate: Locate | None = None,
+    schedule: Scheduler | None = None,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr, and the Python functions that it calls.
 
@@ -272,6 +299,7 @@ def write_module(
         aliases: for each parameter, which result may take its memory.
         platform: what the program runs on.
         locate: says where equations come from; nothing does by default.
+        schedule: orders the bodies of loops; they stay as they are by default.
 
     Raises:
         InconclusiveDimensionOperation: it is for symbolic sizes.
@@ -282,7 +310,7 @@ def write_module(
                 f"'{name}' takes or returns {aval}, whose sizes are symbolic, so it is not "
                 "compiled. Export it, and call what is exported: export.export(f)(*types)."
             )
-    b = new_lowering(platform, locate)
+    b = new_lowering(platform, locate, None, schedule)
     b.is_entry = True
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases

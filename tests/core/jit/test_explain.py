@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config
+from tinyjax import config, lax
 from tinyjax.core.xla import cache_info
 
 X = np.ones((3, 4), np.float32)
@@ -187,3 +187,45 @@ def test_many_threads_are_told_of_their_calls(caplog: pytest.LogCaptureFixture) 
         sys.setswitchinterval(interval)
     assert not failures
     assert len([r for r in caplog.records if "instead of" in r.getMessage()]) > 12
+
+
+def test_reasons_of_the_strategies_of_reverse_mode(caplog: pytest.LogCaptureFixture) -> None:
+    """Each loop is named once, with what is kept of it and why."""
+
+    def loop(x: Any) -> Any:
+        return lax.while_loop(
+            lambda s: s[1] ** 2 < 90, lambda s: (jnp.sin(s[0]), s[1] + 1), (x, 0)
+        )[0]
+
+    def counted(x: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < 9, lambda s: (jnp.sin(s[0]), s[1] + 1), (x, 0))[0]
+
+    def table(x: Any) -> Any:
+        start = (jnp.full(4096, x), x, 0)
+        step = lambda s: (s[0].at[s[2]].set(s[1]), jnp.sin(s[1] * s[0][0]), s[2] + 1)  # noqa: E731
+        return lax.while_loop(lambda s: s[2] ** 2 < 90, step, start)[1]
+
+    def observed(x: Any) -> Any:
+        def step(s: Any) -> Any:
+            tinyjax.debug.callback(lambda: None)
+            return jnp.sin(s[0]), s[1] + 1
+
+        return lax.while_loop(lambda s: s[1] < 9, step, (x, 0))[0]
+
+    def scanned(x: Any) -> Any:
+        return lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 9, checkpoints=3)[0]
+
+    expected = {
+        loop: "256 states are kept, equally far apart",
+        counted: "residuals of up to 9 iterations are stacked: 36 bytes",
+        table: "residuals of 1,024 iterations are stacked; if there are more, all run again",
+        observed: "256 states are kept, placed while it runs: its iterations have effects",
+        scanned: "3 states are kept, as checkpoints says",
+    }
+    with config.scoped(explain=True), caplog.at_level(logging.WARNING, "tinyjax"):
+        for fun, reason in expected.items():
+            caplog.clear()
+            tinyjax.jit(tinyjax.grad(fun))(1.0)
+            lines = [x for x in caplog.messages if x.startswith("reverse mode")]
+            kind = "scan" if fun is scanned else "while_loop"
+            assert lines == [f"reverse mode of a {kind}: {reason}"]

@@ -19,7 +19,6 @@ from tinyjax._extensions.checkpointing.strategies import Record, Restore, Strate
 from tinyjax._extensions.checkpointing.views import LoopView, ScanView, WhileView
 from tinyjax._primitives.linear_maps import LinearMapParams, def_linear_map
 from tinyjax.config import settings
-from tinyjax.core import updates
 from tinyjax.core.control_flow.bodies import LoopOperands, LoopResults, first_tangents
 from tinyjax.core.control_flow.common import def_loop
 from tinyjax.core.control_flow.primitives import ScanParams, WhileParams, scan_p, while_p
@@ -69,7 +68,7 @@ def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     )
 
 
-@loop_tangent_p.def_rule(updates.LOWERED)
+@loop_tangent_p.def_rule(program_rules.LOWERED)
 def _tangent_program(eqn: JaxprEqn) -> Jaxpr:
     params: LinearMapParams = eqn.params
     return params.forward
@@ -245,7 +244,7 @@ def linearize_while(
             *(params.condition, params.num_condition, params.checkpoints, params.observer),
             *(params.memory, params.most, settings().debugging, tuple(nonzero), keeping.get()),
         ),
-        lambda: _build(WhileView.of(params), nonzero_in, tuple(nonzero_in.carry)),
+        lambda: _build(WhileView.build(params), nonzero_in, tuple(nonzero_in.carry)),
     )
     assert programs is not None, "a while_loop stacks nothing itself"
     args = params.operands(primals)[1]
@@ -279,7 +278,7 @@ def linearize_scan(
             *(params.num_consts, params.num_carry, params.length, params.reverse),
             *(params.checkpoints, params.observer, tuple(nonzero), keeping.get()),
         ),
-        lambda: _build(ScanView.of(params), nonzero_in, nonzero_out),
+        lambda: _build(ScanView.build(params), nonzero_in, nonzero_out),
     )
     if programs is None:
         if halves is not None and reads_restored(halves[1]):

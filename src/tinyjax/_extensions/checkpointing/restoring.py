@@ -20,7 +20,6 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core import updates
 from tinyjax.core.control_flow import residuals
 from tinyjax.core.control_flow.bodies import LoopBody
 from tinyjax.core.control_flow.residuals import (
@@ -244,7 +243,7 @@ class _Plan:
 
     def _before(self, eqn: jx.JaxprEqn, out: jx.Atom) -> jx.Atom | None:
         """Return the array that an equation updates."""
-        if updates.OVERWRITTEN in eqn.primitive.rules.extensions:
+        if program_rules.OVERWRITTEN in eqn.primitive.rules.extensions:
             return eqn.inputs[0]
         inverse = _inverse_of(eqn)
         for operand, result, _ in () if inverse is None else inverse.places:
@@ -318,7 +317,7 @@ class _Plan:
             if inverse is None:
                 (after,), before = eqn.out_binders, eqn.inputs[0]
                 assert isinstance(before, jx.Var), "the chain of versions has variables only"
-                reading, restoring = eqn.primitive.rule(updates.OVERWRITTEN)(eqn, before)
+                reading, restoring = eqn.primitive.rule(program_rules.OVERWRITTEN)(eqn, before)
                 reads[eqn] = (reading,)
                 restores.append(restoring)
                 own: Sequence[jx.Atom] = [x for x in restoring.inputs if x is not after]

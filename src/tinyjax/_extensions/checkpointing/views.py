@@ -134,7 +134,7 @@ class ScanView(LoopView):
     params: ScanParams
 
     @classmethod
-    def of(cls, params: ScanParams) -> ScanView:
+    def build(cls, params: ScanParams) -> ScanView:
         """View a loop with these parameters."""
         length, size = params.length, params.checkpoints
         size = states_kept(()) if size is None else min(size, length)
@@ -180,7 +180,7 @@ class WhileView(LoopView):
     params: WhileParams
 
     @classmethod
-    def of(cls, params: WhileParams) -> WhileView:
+    def build(cls, params: WhileParams) -> WhileView:
         """View a loop with these parameters."""
         most, memory = params.most, params.memory
         if most is not None:

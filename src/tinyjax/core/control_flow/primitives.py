@@ -12,7 +12,6 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core import updates
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import Observer
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -181,21 +180,21 @@ def run_while(
     return unflatten(bind_while(condition, (), loop_body, operands, params))
 
 
-@scan_p.def_rule(updates.STATE)
-def _scan_state(eqn: jx.JaxprEqn) -> tuple[Sequence[updates.State], jx.Jaxpr]:
+@scan_p.def_rule(program_rules.STATE)
+def _scan_state(eqn: jx.JaxprEqn) -> tuple[Sequence[program_rules.State], jx.Jaxpr]:
     params: ScanParams = eqn.params
     n = params.num_consts
-    places = [updates.State(n + i, i, n + i) for i in range(params.num_carry)]
+    places = [program_rules.State(n + i, i, n + i) for i in range(params.num_carry)]
     return places, params.jaxpr
 
 
-@while_p.def_rule(updates.STATE)
-def _while_state(eqn: jx.JaxprEqn) -> tuple[Sequence[updates.State], jx.Jaxpr]:
+@while_p.def_rule(program_rules.STATE)
+def _while_state(eqn: jx.JaxprEqn) -> tuple[Sequence[program_rules.State], jx.Jaxpr]:
     params: WhileParams = eqn.params
     k, n = params.num_condition, params.num_body
     tested = {x for test in params.condition.eqns for x in test.inputs}
     places = [
-        updates.State(k + n + i, i, n + i)
+        program_rules.State(k + n + i, i, n + i)
         for i, x in enumerate(params.condition.in_binders[k:])
         if x not in tested and x not in params.condition.outs
     ]

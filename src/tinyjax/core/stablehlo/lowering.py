@@ -38,11 +38,13 @@ class Module:
     Attributes:
         host_functions: the Python functions that it calls, by their number.
         divided: for a program for several devices, its lowering (``parallel.lowering``).
+        schedule: orders the equations in the bodies of loops; None where they stay as they are.
         declared: the declarations of that lowering, whose text stands before the functions.
     """
 
-    def __init__(self, divided: Any = None) -> None:
+    def __init__(self, divided: Any = None, schedule: Any = None) -> None:
         self.divided: Any = divided
+        self.schedule: Any = schedule
         self.declared: object = ""
         self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []

@@ -117,6 +117,11 @@ def zero_literal(aval: av.ShapedArray) -> Lit:
     return Lit(opd.splat(0, aval), aval)
 
 
+def is_zero(atom: Atom) -> bool:
+    """Return whether it is a constant array of zeros."""
+    return isinstance(atom, Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
+
+
 @attrs.frozen(eq=False, repr=False, init=False)
 class JaxprEqn:
     """One equation: ``out_binders = primitive[params] inputs``, with the line that it comes from.

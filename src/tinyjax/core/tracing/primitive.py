@@ -436,6 +436,13 @@ MATERIALIZES: Final[RuleKey[Callable[[], bool]]] = RuleKey("materializes")
 #: rule returns, are those of one side; its rule is itself.
 ONE_SIDED: Final[RuleKey[Callable[[], Any]]] = RuleKey("one_sided")
 
+#: The rule of a primitive that reads parts of its first operand, at places that other operands say:
+#: whether at several places.
+READS: Final[RuleKey[Callable[[], bool]]] = RuleKey("reads")
+
+#: The rule of a primitive that writes over parts of its first operand, likewise.
+WRITES: Final[RuleKey[Callable[[], bool]]] = RuleKey("writes")
+
 #: Marks the primitive that adds two arrays.
 SUM: Final[RuleKey[Callable[[], bool]]] = RuleKey("sum")
 

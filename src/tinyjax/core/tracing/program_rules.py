@@ -64,6 +64,47 @@ LIVE_ROOT: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("live_root")
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 
+# Arrays that loops update
+
+#: The rule of a primitive that puts values into an array: takes an equation, an array, and a
+#: variable; returns equations that add what is put among zeros to the array, and give the variable,
+#: or none where it is not put among zeros.
+ADDED: Final[RuleKey[Callable[[jx.JaxprEqn, jx.Atom, jx.Var], Sequence[jx.JaxprEqn]]]] = RuleKey(
+    "added"
+)
+
+#: The rule of a loop for the parts of its state: takes an equation; returns the place of each part
+#: among the operands of the loop, among its results, and among the parameters and the results of
+#: its body.
+STATE: Final[RuleKey[Callable[[jx.JaxprEqn], tuple[Sequence[State], jx.Jaxpr]]]] = RuleKey("state")
+
+#: The rule of a primitive that is lowered as a program among its parameters: returns that of an
+#: equation.
+LOWERED: Final[RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = RuleKey("lowered")
+
+#: The rule of a primitive that updates its first operand at some places: takes an equation, and the
+#: variable of that operand; returns an equation that reads what is overwritten, and one that puts
+#: it back into the result, which gives the variable.
+OVERWRITTEN: Final[RuleKey[Callable[[jx.JaxprEqn, jx.Var], tuple[jx.JaxprEqn, jx.JaxprEqn]]]] = (
+    RuleKey("overwritten")
+)
+
+
+@attrs.frozen
+class State:
+    """The places of a part of a loop's state.
+
+    Attributes:
+        operand: its first value among the loop's operands.
+        result: its last value among the loop's results, and the next one among the body's.
+        parameter: its value among the body's parameters.
+    """
+
+    operand: int
+    result: int
+    parameter: int
+
+
 # Evaluation
 
 

@@ -21,7 +21,7 @@ from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
 from tinyjax.core.values.concrete import raise_as_ours
-from tinyjax.core.xla import compilation, versions
+from tinyjax.core.xla import compilation, updates, versions
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
@@ -29,12 +29,10 @@ _WORTH_FUSING: Final = 1e5
 _ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
 _UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
 
-#: So many bytes may the body of a loop touch that becomes one function. Bodies of 60 numbers then
-#: take 2 to 8% of the time, those of 300 half of it. Larger ones take half as long if they have
-#: many operations, whose barriers and updates in place count the bytes of whole arrays.
+#: The body of a loop becomes one function if it touches no more bytes.
 _WHOLE_LOOPS: Final[tuple[str, compilation.Flag]] = (
     "xla_cpu_small_while_loop_byte_threshold",
-    262144,
+    updates.WHOLE_LOOP,
 )
 #: Makes fewer fusions, those of several results, and takes no second way to write them.
 _FEWER_FUSIONS: Final[compilation.Flags] = (

@@ -14,8 +14,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax._primitives import dynamic_slice, gather_scatter
-from tinyjax.core import updates
-from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
 from tinyjax.core.values import Array
 
 #: So many writes of a side, one after the other, are made behind it.
@@ -53,7 +52,7 @@ def nothing(write: jx.JaxprEqn, content: Array) -> list[Array]:
     """Return the operands of a write, without the first, that changes nothing."""
     fresh = [jx.Var(x.aval) for x in write.inputs]
     equal = attrs.evolve(write, inputs=tuple(fresh))
-    reading, _ = write.primitive.rule(updates.OVERWRITTEN)(equal, jx.Var(content.aval))
+    reading, _ = write.primitive.rule(program_rules.OVERWRITTEN)(equal, jx.Var(content.aval))
     operands = {v: jnp.zeros(v.aval.shape, v.aval.dtype) for v in fresh[1:]} | {fresh[0]: content}
     (new,) = [v for v in fresh if v not in reading.inputs]
     binders = tuple([v for v in fresh if v is not new])

@@ -15,84 +15,27 @@ it sees one such array alone, so the term is lowered as an update of the sum (``
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 import attrs
 
-from tinyjax._base.records import Record
+from tinyjax.core.lowering import Schedule
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
-from tinyjax.core.values import ShapedArray, operands as opd
+from tinyjax.core.values import ShapedArray
 
-#: XLA makes one function of a loop whose state takes so many bytes, where a barrier costs nothing.
-#: In others it is a call, which takes as long as to copy so many bytes.
-_WHOLE_LOOP: Final = 262_144
-_COPIED: Final = 4_096
-#: Arrays of so many elements, in rows of so many, are added to in one pass for each term.
-_MANY, _LONG_ROW = 16_384, 64
+# ``python -m benchmarks.updates`` measures each threshold, on both sides of it.
 
-
-#: The rule of a primitive that puts values into an array: takes an equation, an array, and a
-#: variable; returns equations that add what is put among zeros to the array, and give the variable,
-#: or none where it is not put among zeros.
-ADDED: Final[prim.RuleKey[Callable[[jx.JaxprEqn, jx.Atom, jx.Var], Sequence[jx.JaxprEqn]]]] = (
-    prim.RuleKey("added")
-)
-
-
-#: The rule of a loop for the parts of its state: takes an equation; returns the place of each part
-#: among the operands of the loop, among its results, and among the parameters and the results of
-#: its body.
-STATE: Final[prim.RuleKey[Callable[[jx.JaxprEqn], tuple[Sequence[State], jx.Jaxpr]]]] = (
-    prim.RuleKey("state")
-)
-
-
-#: The rule of a primitive that is lowered as a program among its parameters: returns that of an
-#: equation.
-LOWERED: Final[prim.RuleKey[Callable[[jx.JaxprEqn], jx.Jaxpr]]] = prim.RuleKey("lowered")
-
-
-#: The rule of a primitive that updates its first operand at some places: takes an equation, and the
-#: variable of that operand; returns an equation that reads what is overwritten, and one that puts
-#: it back into the result, which gives the variable.
-OVERWRITTEN: Final[
-    prim.RuleKey[Callable[[jx.JaxprEqn, jx.Var], tuple[jx.JaxprEqn, jx.JaxprEqn]]]
-] = prim.RuleKey("overwritten")
-
-
-@attrs.frozen
-class State:
-    """The places of a part of a loop's state.
-
-    Attributes:
-        operand: its first value among the loop's operands.
-        result: its last value among the loop's results, and the next one among the body's.
-        parameter: its value among the body's parameters.
-    """
-
-    operand: int
-    result: int
-    parameter: int
-
-
-@attrs.frozen(eq=False, repr=False)
-class Schedule(Record):
-    """The equations of an iteration, with reads of arrays before updates of these.
-
-    Attributes:
-        eqns: the equations.
-        reads: the values read from an updated array, with the array. An array is left out if only
-            its next update uses the values, since they are read there.
-        arrays: the updated arrays that the iteration computes, read or not.
-        apart: the results of reads and updates of updated arrays which XLA joins to no other slice.
-    """
-
-    eqns: Sequence[jx.JaxprEqn]
-    reads: Mapping[jx.Var, jx.Var]
-    arrays: Collection[jx.Var]
-    apart: Set[jx.Var]
+#: XLA makes one function of a loop whose state takes so many bytes, where a barrier costs nothing
+#: ("one function").
+WHOLE_LOOP: Final = 262_144
+#: In other loops a barrier is a call, which takes as long as to copy so many bytes ("a barrier").
+COPIED: Final = 4_096
+#: Arrays of so many elements, in rows of so many, are added to in one pass for each term ("a pass
+#: for each term").
+MANY: Final = 16_384
+LONG_ROW: Final = 64
 
 
 def schedule(body: jx.Jaxpr) -> Schedule:
@@ -139,7 +82,8 @@ def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
         if not eqn.inputs or len(eqn.out_binders) != 1:
             continue
         (out,), operand = eqn.out_binders, eqn.inputs[0]
-        marks, is_slice = eqn.primitive.rules.extensions, eqn.primitive.name in _SLICES
+        marks = eqn.primitive.rules.extensions
+        is_slice = prim.READS in marks
         if is_slice:
             apart.discard(views.get(operand, out))
         if operand in arrays:
@@ -151,16 +95,6 @@ def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
     return apart
 
 
-_SLICES: Final = frozenset(("dynamic_slice", "gather"))
-
-
-def is_zero(atom: jx.Atom) -> bool:
-    """Return whether it is a constant array of zeros."""
-    return (
-        isinstance(atom, jx.Lit) and bool(atom.aval.size) and not opd.first_element(atom.value.host)
-    )
-
-
 def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
     """Let loops add to arrays what they sum up from zero, and what was then added to these.
 
@@ -168,8 +102,8 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
     each iteration of the outer one. Arrays of zeros would be made, and added, each time.
     """
     body = _inlined(body)
-    loops = [eqn for eqn in body.eqns if STATE in eqn.primitive.rules.extensions]
-    if not any(map(is_zero, chain.from_iterable([eqn.inputs for eqn in loops]))):
+    loops = [eqn for eqn in body.eqns if program_rules.STATE in eqn.primitive.rules.extensions]
+    if not any(map(jx.is_zero, chain.from_iterable([eqn.inputs for eqn in loops]))):
         return body
     uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
     sums = {
@@ -185,7 +119,7 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
     for eqn in body.eqns:
         if any(out in renamed for out in eqn.out_binders):
             continue
-        is_loop = STATE in eqn.primitive.rules.extensions
+        is_loop = program_rules.STATE in eqn.primitive.rules.extensions
         after = _adding(eqn, sums, defined, renamed) if is_loop else eqn
         eqns.append(after)
         defined.update(after.out_binders)
@@ -194,17 +128,17 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
 
 def _inlined(body: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program with the equations of those that it calls, where these are lowered so."""
-    if not any(LOWERED in eqn.primitive.rules.extensions for eqn in body.eqns):
+    if not any(program_rules.LOWERED in eqn.primitive.rules.extensions for eqn in body.eqns):
         return body
     eqns: list[jx.JaxprEqn] = []
     for eqn in body.eqns:
-        eqns += _inside(eqn) if LOWERED in eqn.primitive.rules.extensions else (eqn,)
+        eqns += _inside(eqn) if program_rules.LOWERED in eqn.primitive.rules.extensions else (eqn,)
     return attrs.evolve(body, eqns=tuple(eqns))
 
 
 def _inside(eqn: jx.JaxprEqn) -> Sequence[jx.JaxprEqn]:
     """Return the equations of a program that is called; the call, if a result is no equation's."""
-    program = eqn.primitive.rule(LOWERED)(eqn)
+    program = eqn.primitive.rule(program_rules.LOWERED)(eqn)
     results = dict(zip(program.outs, eqn.out_binders, strict=True))
     computed = set[jx.Atom]().union(*[inner.out_binders for inner in program.eqns])
     if len(results) < len(program.outs) or not computed.issuperset(results):
@@ -223,7 +157,7 @@ def _adding(
     for part in accumulators(eqn):
         out = outs[part.result]
         total = sums.get(out)
-        if total is None or not is_zero(inputs[part.operand]):
+        if total is None or not jx.is_zero(inputs[part.operand]):
             continue
         x, y = total.inputs
         start, (whole,) = (y if x is out else x), total.out_binders
@@ -233,11 +167,11 @@ def _adding(
     return attrs.evolve(eqn, inputs=tuple(inputs), out_binders=tuple(outs))
 
 
-def accumulators(eqn: jx.JaxprEqn) -> Sequence[State]:
+def accumulators(eqn: jx.JaxprEqn) -> Sequence[program_rules.State]:
     """Return the parts of a loop's state to which iterations only add."""
-    if STATE not in eqn.primitive.rules.extensions:
+    if program_rules.STATE not in eqn.primitive.rules.extensions:
         return ()
-    parts, body = eqn.primitive.rule(STATE)(eqn)
+    parts, body = eqn.primitive.rule(program_rules.STATE)(eqn)
     makers = {out: made for made in body.eqns for out in made.out_binders}
     uses = Counter([*chain.from_iterable([made.inputs for made in body.eqns]), *body.outs])
     return [
@@ -277,7 +211,9 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
     #: Arrays that are zero but at some places: the equations that put values there.
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
     for eqn in body.eqns:
-        if ADDED in eqn.primitive.rules.extensions and any(map(is_zero, eqn.inputs)):
+        if program_rules.ADDED in eqn.primitive.rules.extensions and any(
+            map(jx.is_zero, eqn.inputs)
+        ):
             (out,) = eqn.out_binders
             if _is_small(out.aval) or _added((eqn,), jx.Var(out.aval), out):
                 parts[out] = (eqn,)
@@ -307,7 +243,7 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
 
 def _is_small(aval: ShapedArray) -> bool:
     """Return whether one pass, which asks for each element what it adds, takes less than passes."""
-    return not aval.shape or aval.shape[-1] < _LONG_ROW or aval.size < _MANY
+    return not aval.shape or aval.shape[-1] < LONG_ROW or aval.size < MANY
 
 
 def _added(parts: Sequence[jx.JaxprEqn], array: jx.Var, out: jx.Var) -> Sequence[jx.JaxprEqn]:
@@ -317,7 +253,7 @@ def _added(parts: Sequence[jx.JaxprEqn], array: jx.Var, out: jx.Var) -> Sequence
     eqns: list[jx.JaxprEqn] = []
     for i, part in enumerate(parts):
         after = out if i == len(parts) - 1 else jx.Var(out.aval)
-        added = part.primitive.rule(ADDED)(part, array, after)
+        added = part.primitive.rule(program_rules.ADDED)(part, array, after)
         if not added:
             return ()
         eqns += added
@@ -331,12 +267,16 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
         updates[array].add(result)
     reads: dict[jx.Var, jx.Var] = {}
     read_twice = set[jx.Var]()
-    is_whole = sum([v.aval.nbytes for v in body.in_binders]) <= _WHOLE_LOOP
+    is_whole = sum([v.aval.nbytes for v in body.in_binders]) <= WHOLE_LOOP
     # XLA fuses such updates into what reads elements or slices of their results, and needs the old
     # arrays for that
-    named = {eqn.out_binders[0]: eqn.primitive.name for eqn in body.eqns if eqn.out_binders}
-    scattered = {x for x in arrays if named[x] == "scatter"}
-    sliced = {x for x in arrays if is_whole and named[x] == "dynamic_update_slice"}
+    several = {
+        eqn.out_binders[0]: eqn.primitive.rule(prim.WRITES)()
+        for eqn in body.eqns
+        if prim.WRITES in eqn.primitive.rules.extensions
+    }
+    scattered = {x for x in arrays if several.get(x) is True}
+    sliced = {x for x in arrays if is_whole and several.get(x) is False}
     # What takes a value: updates by their results, and the body's result by None.
     takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
     for x in body.outs:
@@ -356,7 +296,7 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
                 if not takers[out] <= updates[x] or x in scattered or is_slice:
                     read_twice.add(x)
     if not is_whole:
-        read_twice = {x for x in read_twice if x.aval.nbytes > _COPIED}
+        read_twice = {x for x in read_twice if x.aval.nbytes > COPIED}
     return {out: x for out, x in reads.items() if x in read_twice}
 
 
