@@ -34,6 +34,8 @@ lazy.HOOKS.update(
     # keys of rules
     reversal="tinyjax._extensions.checkpointing.loops",
     large="tinyjax._extensions.host.large",
+    # how often loops run at most
+    trip_counts="tinyjax._extensions.checkpointing.trip_counts",
     # where arrays lie elsewhere, and what makes platforms known
     device_ops="tinyjax._extensions.parallel.device_ops",
     platforms="tinyjax._extensions.parallel.xla",

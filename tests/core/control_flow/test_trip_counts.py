@@ -9,8 +9,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
+from tinyjax._extensions.checkpointing.trip_counts import with_trip_counts
 from tinyjax.core.control_flow.primitives import while_p
-from tinyjax.core.control_flow.trip_counts import with_trip_counts
 from tinyjax.core.tracing import jaxpr as jx
 
 

@@ -16,6 +16,7 @@ from tinyjax._extensions.checkpointing.choice import choose
 from tinyjax._extensions.checkpointing.replay import Replay
 from tinyjax._extensions.checkpointing.restoring import keeping_residuals, reads_restored
 from tinyjax._extensions.checkpointing.strategies import Record, Restore, Strategy
+from tinyjax._extensions.checkpointing.trip_counts import of_while
 from tinyjax._extensions.checkpointing.views import LoopView, ScanView, WhileView
 from tinyjax._primitives.linear_maps import LinearMapParams, def_linear_map
 from tinyjax.config import settings
@@ -234,6 +235,7 @@ def linearize_while(
     primals: Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
     """Run a loop, and keep of it what its derivatives take: the linearize rule of while."""
+    params = of_while(params, primals)
     body = params.loop_body
     nonzero_in = body.tangents(params.operands(nonzero)[1])
     if not any(nonzero_in.carry):

@@ -231,7 +231,8 @@ class Stack(Strategy):
             operands = [*saved.fixed, *counters, *view.slices(saved.xs, i)]
             residuals |= zip(recipe.numbers, eval_jaxpr(recipe.program, operands), strict=True)
         repeated = repeated_residuals(halves, m)
-        return [residuals[repeated.get(i, i)] for i in range(len(halves.forwarded))]
+        numbers = range(len(halves.forwarded))
+        return [residuals[repeated.get(number, number)] for number in numbers]
 
 
 def _is_before(now: tuple[Array, *tuple[object, ...]]) -> Array:

@@ -7,11 +7,12 @@ turn, and so the primitives are declared below them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
 from tinyjax import tree
+from tinyjax._base import lazy
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import Observer
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -99,7 +100,7 @@ class WhileParams(prim.Params):
         checkpoints: the number of states that reverse mode keeps.
         observer: the observer of its run.
         memory: the bytes that reverse mode may use to keep the residuals of all iterations.
-        most: a bound on the number of iterations; None where it is not known (``trip_counts``).
+        most: a bound on the number of iterations; None where it is not known.
     """
 
     condition: jx.Jaxpr
@@ -199,6 +200,31 @@ def _while_state(eqn: jx.JaxprEqn) -> tuple[Sequence[program_rules.State], jx.Ja
         if x not in tested and x not in params.condition.outs
     ]
     return places, params.body
+
+
+# Bounds on the lengths of loops
+
+
+def has_while(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether there is a ``while_loop`` in a program."""
+
+    def find() -> bool:
+        return any(
+            eqn.primitive is while_p or any(map(has_while, jx.subjaxprs(eqn.params)))
+            for eqn in jaxpr.eqns
+        )
+
+    return jaxpr.derive("has while", find)
+
+
+def needs_trip_counts(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether there are loops in a program whose lengths nobody has looked for."""
+    return not jaxpr.facts.is_counted and has_while(jaxpr)
+
+
+def trip_counts(jaxpr: jx.Jaxpr) -> Any:
+    """Return the extension that finds how often loops run, if a program needs it."""
+    return lazy.hook("trip_counts") if needs_trip_counts(jaxpr) else None
 
 
 # What is needed of loops

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core.control_flow import common, trip_counts
+from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.primitives import elementwise as ew, shape as sh
@@ -20,6 +20,7 @@ from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import primitive as prim, program_rules
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
 from tinyjax.core.transforms.linearize import LinearizedJaxpr
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 
 #: In this dtype iterations are counted.
@@ -176,7 +177,7 @@ def recipe_of(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe |
 def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | None:
     jaxpr, binders = primal.jaxpr, primal.binders
     constants = jaxpr.in_binders[: primal.num_consts]  # first those that it closes over
-    steps = trip_counts.steps_of(jaxpr, primal.num_consts, primal.num_carry)
+    steps = steps_of(jaxpr, primal.num_consts, primal.num_carry)
     counters = {x: step for x, step in zip(binders.carry, steps, strict=True) if step}
     indices: set[Atom] = {x for x in (*constants, *counters) if _is_index(x) and not x.aval.shape}
     indices |= {x for x in binders.xs if _is_index(x)}
@@ -204,6 +205,28 @@ def _recipe(lin: LinearizedJaxpr, primal: LoopBody, num_outs: int) -> Recipe | N
     ]
     program = Jaxpr(tuple(taken), needed.eqns, tuple(outs))
     return Recipe(numbers, program, consts, {i: counters[binders.carry[i]] for i in carry}, xs)
+
+
+def steps_of(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
+    """Return the increment of each part of the carry per iteration, where it is a constant."""
+    makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
+
+    def step(binder: Var, out: Atom) -> int | None:
+        if out is binder:
+            return 0
+        eqn = makers.get(out) if isinstance(out, Var) else None
+        if eqn is None or not dtypes.is_integer(binder.aval.dtype):
+            return None
+        x, y = eqn.inputs
+        if eqn.primitive is ew.add and y is binder:
+            x, y = y, x
+        if x is not binder or isinstance(y, Var) or y.aval.shape:
+            return None
+        by = int(opd.first_element(y.value.host))
+        return by if eqn.primitive is ew.add else -by
+
+    binders = jaxpr.in_binders[num_consts : num_consts + num_carry]
+    return [step(binder, out) for binder, out in zip(binders, jaxpr.outs, strict=False)]
 
 
 def _is_index(x: Var) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import lazy
 from tinyjax._base.frames import describe_function, imitate
-from tinyjax.core.control_flow import common, trip_counts
+from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -26,6 +26,7 @@ from tinyjax.core.control_flow.primitives import (
     bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
     prune_scan,
     scan_p as scan_p,  # noqa: PLC0414 (with its rules)
+    trip_counts,
 )
 from tinyjax.core.control_flow.residuals import Residuals, are_large
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
@@ -296,7 +297,8 @@ def linearize_stacking(
 def _scan_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
-    params = trip_counts.of_scan(params, primals)
+    if counting := trip_counts(params.jaxpr):
+        params = counting.of_scan(params, primals)
     if params.checkpoints is None or not params.length:
         halves = params.loop_body.linearized(params.loop_body.operands(nonzero))
         if not are_large(halves[1], params.length) or lazy.hook("reversal") is None:

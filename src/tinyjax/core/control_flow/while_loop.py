@@ -12,7 +12,7 @@ import attrs
 from tinyjax import dtypes, errors, tree
 from tinyjax._base.frames import describe_function
 from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.core.control_flow import common, trip_counts
+from tinyjax.core.control_flow import common
 from tinyjax.core.control_flow.bodies import (
     LoopBody,
     LoopOperands,
@@ -177,8 +177,7 @@ def _while_jvp(
 def _while_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
-    counted = trip_counts.of_while(params, primals)
-    return while_p.rule(program_rules.REVERSAL)(primals, nonzero, counted)
+    return while_p.rule(program_rules.REVERSAL)(primals, nonzero, params)
 
 
 @while_p.def_batch

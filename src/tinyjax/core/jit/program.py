@@ -13,7 +13,7 @@ import attrs
 
 from tinyjax import config
 from tinyjax.core import xla
-from tinyjax.core.control_flow.trip_counts import with_trip_counts
+from tinyjax.core.control_flow.primitives import trip_counts
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -74,7 +74,9 @@ def linearize_of_call(
     jaxpr: jx.Jaxpr, primals: prim.Arrays, nonzero: Sequence[bool], apply: Apply = inline
 ) -> prim.LinearizeResult:
     """Apply a program split in two: the part independent of the tangents, and the rest."""
-    linearized = linearize_jaxpr(with_trip_counts(jaxpr), tuple(nonzero))
+    if counting := trip_counts(jaxpr):
+        jaxpr = counting.with_trip_counts(jaxpr)
+    linearized = linearize_jaxpr(jaxpr, tuple(nonzero))
     outs = apply(linearized.primal, primals)
     n = len(linearized.nonzero_out)
     residuals = linearized.residuals(primals, outs[n:])

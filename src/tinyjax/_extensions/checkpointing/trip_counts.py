@@ -24,9 +24,12 @@ from tinyjax.core.control_flow.primitives import (
     ScanParams,
     WhileParams,
     cond_p,
+    has_while,
+    needs_trip_counts,
     scan_p,
     while_p,
 )
+from tinyjax.core.control_flow.residuals import steps_of
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim_p
 from tinyjax.core.primitives.slicing import slice_p
@@ -53,7 +56,7 @@ _COUNTED: Final = jx.Facts(is_counted=True)
 
 def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program whose loops say how often they run at most, where that is known."""
-    if not _has_while(jaxpr) or jaxpr.facts.is_counted:
+    if not needs_trip_counts(jaxpr):
         return jaxpr
     unknown = [*map(_any, jaxpr.in_avals)]
     counted: jx.Jaxpr = jaxpr.derive("trip counts", lambda: _analysed(jaxpr, unknown)[0])
@@ -62,7 +65,7 @@ def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
 
 def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
     """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
-    if not _has_while(params.jaxpr) or params.jaxpr.facts.is_counted:
+    if not needs_trip_counts(params.jaxpr):
         return params
     xs = _of_operands(operands)
     key = ("trip counts", params.num_consts, params.num_carry, params.length, *xs)
@@ -84,17 +87,6 @@ def _of_operands(operands: Sequence[Array]) -> list[Interval]:
     """Return the intervals of operands; only in programs are constants among them literals."""
     is_staged = any(isinstance(x, StagingTracer) for x in operands)
     return [_of_splat(x) if is_staged and opd.is_splat(x) else _any(x.aval) for x in operands]
-
-
-def _has_while(jaxpr: jx.Jaxpr) -> bool:
-    def find() -> bool:
-        return any(
-            eqn.primitive is while_p or any(map(_has_while, jx.subjaxprs(eqn.params)))
-            for eqn in jaxpr.eqns
-        )
-
-    has: bool = jaxpr.derive("has while", find)
-    return has
 
 
 def _any(aval: ShapedArray) -> Interval:
@@ -141,7 +133,7 @@ def _analysed(
         eqns.append(after)
         env.update(zip(eqn.out_binders, outs, strict=True))
     counted = jaxpr
-    if _has_while(jaxpr):
+    if has_while(jaxpr):
         counted = attrs.evolve(jaxpr, eqns=tuple(eqns)).with_facts(_COUNTED)
     return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
@@ -224,28 +216,6 @@ def _while(params: WhileParams, xs: Sequence[Interval]) -> tuple[WhileParams, Se
 def _moved(start: Interval, distance: int, aval: ShapedArray) -> Interval:
     low, high = start[0] + min(0, distance), start[1] + max(0, distance)
     return _representable((low, high), aval)
-
-
-def steps_of(jaxpr: jx.Jaxpr, num_consts: int, num_carry: int) -> list[int | None]:
-    """Return the increment of each part of the carry per iteration, where it is a constant."""
-    makers = {eqn.out_binders[0]: eqn for eqn in jaxpr.eqns if eqn.primitive in (ew.add, ew.sub)}
-
-    def step(binder: jx.Var, out: jx.Atom) -> int | None:
-        if out is binder:
-            return 0
-        eqn = makers.get(out) if isinstance(out, jx.Var) else None
-        if eqn is None or not dtypes.is_integer(binder.aval.dtype):
-            return None
-        x, y = eqn.inputs
-        if eqn.primitive is ew.add and y is binder:
-            x, y = y, x
-        if x is not binder or isinstance(y, jx.Var) or y.aval.shape:
-            return None
-        by = int(opd.first_element(y.value.host))
-        return by if eqn.primitive is ew.add else -by
-
-    binders = jaxpr.in_binders[num_consts : num_consts + num_carry]
-    return [step(binder, out) for binder, out in zip(binders, jaxpr.outs, strict=False)]
 
 
 def _tests(
