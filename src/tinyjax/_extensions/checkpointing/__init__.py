@@ -6,6 +6,9 @@ recomputes the rest. That map is a checkpointed program itself. So its transpose
 again, just before it needs them, and higher derivatives do likewise.
 
 ``saved_residuals`` lists what a derivative keeps.
+
+Loops are reversed here, too. ``loops`` has the tangent map of a loop, ``choice`` chooses one of the
+``strategies``, which see a loop as ``views`` show it.
 """
 
 from __future__ import annotations

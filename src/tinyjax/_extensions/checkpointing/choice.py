@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -66,28 +67,30 @@ def choose(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool,
 
 
 def _choice(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]) -> Choice:
-    replay = Replay.build(view.body, nonzero, nonzero_out)
+    build = partial(Replay.build, view.body, nonzero, nonzero_out)
     size, watched = view.checkpoints, _watched(view)
     if isinstance(view, ScanView) and view.params.checkpoints is not None:
         reason = f"{size} states are kept, as checkpoints says"
-        return Choice(Checkpoint(view, replay, size, revolve), reason)
+        return Choice(Checkpoint(view, build(), size, revolve), reason)
+    halves = Replay.linearized(view.body, nonzero, nonzero_out)
     most, plan = None if watched else view.most, None
     if most is not None and not keeping.get():
-        plan = restoring.restoration_of(replay.halves, view.body, most)
+        plan = restoring.restoration_of(halves, view.body, most)
         if plan is not None and _nbytes(plan.halves, most) <= view.budget:
-            sizes = _nbytes(plan.halves, 1), _nbytes(replay.halves, 1)
+            sizes = _nbytes(plan.halves, 1), _nbytes(halves, 1)
             reason = "of each iteration {:,} bytes are kept, and {:,} bytes read again".format(
                 *sizes
             )
-            return Choice(Restore(view, replay, most, plan), reason)
+            return Choice(Restore(view, build(), most, plan), reason)
     if isinstance(view, ScanView):
         reason = watched or "nothing takes much fewer bytes"
         return Choice(None, f"residuals of all iterations are stacked: {reason}")
     assert isinstance(view, WhileView), "there are two kinds of loops"
+    replay = build()
     if most is not None:
-        if plan is None and restoring.reads_restored(replay.halves):
+        if plan is None and restoring.reads_restored(halves):
             with restoring.keeping_residuals():
-                replay = Replay.build(view.body, nonzero, nonzero_out)
+                replay = build()
         if (nbytes := _nbytes(replay.halves, most)) <= view.memory:
             reason = f"residuals of up to {most:,} iterations are stacked: {nbytes:,} bytes"
             return Choice(Stack(view, replay, most), reason)

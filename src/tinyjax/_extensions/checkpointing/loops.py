@@ -204,22 +204,38 @@ class _Programs:
         return cls(recording, params, consts)
 
     def run(
-        self, primals: Arrays, num_results: int
-    ) -> tuple[Arrays, Callable[[LoopOperands[Array]], Arrays]]:
-        """Run the loop; return its results and its tangent map."""
-        recording = self.recording
+        self,
+        view: LoopView,
+        primals: Arrays,
+        nonzero: Sequence[bool],
+        nonzero_in: LoopOperands[bool],
+        nonzero_out: Sequence[bool],
+    ) -> prim.LinearizeResult:
+        """Run the loop; return its results, which have tangents, and its tangent map.
+
+        Args:
+            view: the loop.
+            primals: its operands.
+            nonzero: which of them have tangents.
+            nonzero_in: which operands of its body have one in some iteration.
+            nonzero_out: which results have one.
+        """
+        recording, args = self.recording, view.operands(primals)
         operands = [*recording.consts, *primals]
         if recording.jaxpr.facts.inverse is not None:  # by which loops around it restore arrays
             call = program.JitParams(recording.jaxpr, "recorded_loop")
             outs = tr.bind(program.jit_p, operands, call)
         else:
             outs = eval_jaxpr(recording.jaxpr, operands)
-        residuals = (*self.consts, *outs[num_results:])
+        m = len(nonzero_out)
+        residuals = (*self.consts, *outs[m:])
 
-        def tangent_map(tangents: LoopOperands[Array]) -> Arrays:
-            return tr.bind(loop_tangent_p, (*residuals, *tangents.flat), self.params)
+        def tangent_map(tangents: Arrays) -> Arrays:
+            given = view.operands(prim.with_zeros(nonzero, tangents))
+            linear = first_tangents(args, given, nonzero_in)
+            return tr.bind(loop_tangent_p, (*residuals, *linear.flat), self.params)
 
-        return outs[:num_results], tangent_map
+        return outs[:m], nonzero_out, tangent_map
 
 
 def _build(
@@ -236,8 +252,8 @@ def linearize_while(
 ) -> prim.LinearizeResult:
     """Run a loop, and keep of it what its derivatives take: the linearize rule of while."""
     params = of_while(params, primals)
-    body = params.loop_body
-    nonzero_in = body.tangents(params.operands(nonzero)[1])
+    view = WhileView.build(params)
+    nonzero_in = view.body.tangents(view.operands(nonzero))
     if not any(nonzero_in.carry):
         return tr.bind(while_p, primals, params), nonzero_in.carry, lambda _: ()
     programs = params.body.derive(
@@ -246,17 +262,10 @@ def linearize_while(
             *(params.condition, params.num_condition, params.checkpoints, params.observer),
             *(params.memory, params.most, settings().debugging, tuple(nonzero), keeping.get()),
         ),
-        lambda: _build(WhileView.build(params), nonzero_in, tuple(nonzero_in.carry)),
+        lambda: _build(view, nonzero_in, tuple(nonzero_in.carry)),
     )
     assert programs is not None, "a while_loop stacks nothing itself"
-    args = params.operands(primals)[1]
-    outs, push = programs.run(primals, len(args.carry))
-
-    def tangent_map(tangents: Arrays) -> Arrays:
-        given = params.operands(prim.with_zeros(nonzero, tangents))[1]
-        return push(first_tangents(args, given, nonzero_in))
-
-    return outs, nonzero_in.carry, tangent_map
+    return programs.run(view, primals, nonzero, nonzero_in, nonzero_in.carry)
 
 
 @scan_p.def_rule(program_rules.REVERSAL)
@@ -264,10 +273,9 @@ def linearize_scan(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
     """Run a loop, and keep of it what its derivatives take: the linearize rule of scan."""
-    body = params.loop_body
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return linearize_stacking(primals, nonzero, params)
-    halves = None
+    view, body, halves = ScanView.build(params), params.loop_body, None
     if params.checkpoints is None:
         halves = nonzero_in, lin = body.linearized(body.operands(nonzero))
         nonzero_out = lin.nonzero_out
@@ -277,21 +285,14 @@ def linearize_scan(
     programs = params.jaxpr.derive(
         (
             "reverse",
-            *(params.num_consts, params.num_carry, params.length, params.reverse),
+            *(params.num_consts, params.num_carry, params.length, params.reverse, params.unroll),
             *(params.checkpoints, params.observer, tuple(nonzero), keeping.get()),
         ),
-        lambda: _build(ScanView.build(params), nonzero_in, nonzero_out),
+        lambda: _build(view, nonzero_in, nonzero_out),
     )
-    if programs is None:
-        if halves is not None and reads_restored(halves[1]):
-            with keeping_residuals():
-                halves = body.linearized(body.operands(nonzero))
-        return linearize_stacking(primals, nonzero, params, halves)
-    outs, push = programs.run(primals, len(params.jaxpr.outs))
-    args = body.operands(primals)
-
-    def tangent_map(tangents: Arrays) -> Arrays:
-        given = body.operands(prim.with_zeros(nonzero, tangents))
-        return push(first_tangents(args, given, nonzero_in))
-
-    return outs, nonzero_out, tangent_map
+    if programs is not None:
+        return programs.run(view, primals, nonzero, nonzero_in, nonzero_out)
+    if halves is not None and reads_restored(halves[1]):
+        with keeping_residuals():
+            halves = body.linearized(body.operands(nonzero))
+    return linearize_stacking(primals, nonzero, params, halves)

@@ -43,11 +43,18 @@ class Replay:
     tangent: Jaxpr
     linear: LoopOperands[ShapedArray]
 
+    @staticmethod
+    def linearized(
+        body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+    ) -> LinearizedJaxpr:
+        """Split a body, for tangents of these operands and results."""
+        return compacted(linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out))
+
     @classmethod
     def build(
         cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> Replay:
-        halves = compacted(linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out))
+        halves = cls.linearized(body, nonzero, nonzero_out)
         primal, m = halves.primal, body.num_carry
         results = [False] * (len(nonzero_out) - m)
         computed = [True] * (len(primal.jaxpr.outs) - len(nonzero_out))
