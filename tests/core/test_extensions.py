@@ -83,6 +83,12 @@ agree((grad(lambda xs: reduce_sum(jit(vmap(f))(xs), (0,)))(xs), np.cos(xs) * xs 
 matrix = np.diag(curvature)
 agree((jacfwd(jacrev(total))(xs), matrix), (jit(jacfwd(jacrev(total)))(xs), matrix))
 agree((grad(lambda x: scan(lambda c, _: (mul(c, c), c), x, None, 3)[0])(x), 8 * x**7))
+
+def repeated(xs):
+    return reduce_sum(scan(lambda c, _: (mul(c, c), None), xs, None, 3)[0], (0,))
+
+many = np.full(10_000, 1.5)  # of which the core keeps all residuals, however many
+agree((grad(repeated)(many), 8 * many**7))
 agree((jit(grad(lambda x: cond(gt(x, full_like(x, 0)), lambda x: mul(x, x), sin, x)))(x), 2 * x))
 
 def squared(x):
