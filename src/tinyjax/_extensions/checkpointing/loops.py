@@ -29,7 +29,14 @@ from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
-from tinyjax.core.tracing.jaxpr import Facts, Inverse, Jaxpr, JaxprEqn, eval_jaxpr
+from tinyjax.core.tracing.jaxpr import (
+    Facts,
+    Inverse,
+    Jaxpr,
+    JaxprEqn,
+    eval_jaxpr,
+    with_facts,
+)
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms.jvp import jvp_jaxpr
@@ -200,7 +207,7 @@ class _Programs:
                 last = len(avals) - len(strategy.plan.places)
                 places = [(first + i, i, last + at) for at, i in enumerate(strategy.plan.places)]
                 facts = Facts(inverse=Inverse(inverse.jaxpr, len(results), places))
-                recording = attrs.evolve(recording, jaxpr=recording.jaxpr.with_facts(facts))
+                recording = attrs.evolve(recording, jaxpr=with_facts(recording.jaxpr, facts))
         return cls(recording, params, consts)
 
     def run(

@@ -134,7 +134,7 @@ def _analysed(
         env.update(zip(eqn.out_binders, outs, strict=True))
     counted = jaxpr
     if has_while(jaxpr):
-        counted = attrs.evolve(jaxpr, eqns=tuple(eqns)).with_facts(_COUNTED)
+        counted = jx.with_facts(attrs.evolve(jaxpr, eqns=tuple(eqns)), _COUNTED)
     return counted, tuple([_interval_of(x, env) for x in jaxpr.outs])
 
 

@@ -432,12 +432,6 @@ class Jaxpr(_Shown, encoding.Digested):
             len(first),
         )
 
-    def with_facts(self, facts: Facts) -> Jaxpr:
-        """Return an equal program of which these facts are known."""
-        program = attrs.evolve(self)
-        _set_facts(program, facts)
-        return program
-
     @property
     def type(self) -> JaxprType:
         return JaxprType(self.in_avals, self.out_avals)
@@ -501,6 +495,13 @@ class Jaxpr(_Shown, encoding.Digested):
 
 
 _set_facts = Jaxpr.__dict__["facts"].__set__
+
+
+def with_facts(jaxpr: Jaxpr, facts: Facts) -> Jaxpr:
+    """Return an equal program of which these facts are known."""
+    program = attrs.evolve(jaxpr)
+    _set_facts(program, facts)
+    return program
 
 
 @attrs.frozen(eq=False, repr=False)
