@@ -412,10 +412,10 @@ def fwd_and_bwd(
         >>> float(out), float(bwd(residuals, 1.0))
         (6.0, 3.0)
     """
-    choice = arguments.Choice("fwd_and_bwd", fun, argnums)
+    choice = arguments.DifferentiatedArguments("fwd_and_bwd", fun, argnums)
 
     def fwd(*args: Any) -> tuple[Any, ...]:
-        chosen = arguments.Chosen(choice, args, {})
+        chosen = arguments.DifferentiatedCall(choice, args, {})
         result: tuple[Any, ...] = api.vjp(chosen.function, *chosen.values, has_aux=has_aux)
         return result
 

@@ -109,7 +109,7 @@ def callback(
     return _now_or_later(partial(_call_back, ordered), callback, args, kwargs)
 
 
-class Options(TypedDict, total=False):
+class PrintOptions(TypedDict, total=False):
     """Options of ``print`` and ``log``."""
 
     ordered: bool
@@ -118,7 +118,7 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def print(fmt: None = None, **options: Unpack[Options]) -> Callable[..., None]: ...
+def print(fmt: None = None, **options: Unpack[PrintOptions]) -> Callable[..., None]: ...
 
 
 @overload
@@ -172,7 +172,7 @@ def print(
 
 
 @overload
-def log(fmt: None = None, **options: Unpack[Options]) -> Callable[..., None]: ...
+def log(fmt: None = None, **options: Unpack[PrintOptions]) -> Callable[..., None]: ...
 
 
 @overload

@@ -171,7 +171,7 @@ def _one_by_one(
 # Calling
 
 
-class Options(TypedDict, total=False):
+class FfiCallOptions(TypedDict, total=False):
     """Options of ``ffi_call``."""
 
     has_side_effect: bool
@@ -185,15 +185,15 @@ class Options(TypedDict, total=False):
 
 @overload
 def ffi_call(
-    target_name: str, result_shape_dtypes: av.ShapeDtypeStruct, **options: Unpack[Options]
+    target_name: str, result_shape_dtypes: av.ShapeDtypeStruct, **options: Unpack[FfiCallOptions]
 ) -> Callable[..., Array]: ...
 @overload
 def ffi_call(
-    target_name: str, result_shape_dtypes: tuple[Any, ...], **options: Unpack[Options]
+    target_name: str, result_shape_dtypes: tuple[Any, ...], **options: Unpack[FfiCallOptions]
 ) -> Callable[..., tuple[Array, ...]]: ...
 @overload
 def ffi_call(
-    target_name: str, result_shape_dtypes: object, **options: Unpack[Options]
+    target_name: str, result_shape_dtypes: object, **options: Unpack[FfiCallOptions]
 ) -> Callable[..., Any]: ...
 @checking.explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)

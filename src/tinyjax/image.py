@@ -116,7 +116,7 @@ _KERNELS: Final[dict[ResizeMethod, Callable[[Array], Array]]] = {
 
 
 @attrs.frozen
-class _Axis:
+class _Resampling:
     """The resampling of an axis: the old place x moves to ``scale x + translation``."""
 
     before: int
@@ -132,7 +132,7 @@ def _quotient(weights: Array) -> Array:
     return jnp.where(jnp.abs(total) > _LEAST_WEIGHT, scaled, 0)
 
 
-def _weights(axis: _Axis, method: ResizeMethod, antialias: bool) -> Array:
+def _weights(axis: _Resampling, method: ResizeMethod, antialias: bool) -> Array:
     """Return the matrix of weights, of shape (before, after)."""
     dtype = axis.scale.dtype
     inverse = 1.0 / axis.scale
@@ -154,7 +154,7 @@ def _weights(axis: _Axis, method: ResizeMethod, antialias: bool) -> Array:
     return jnp.where(inside, _quotient(weights), 0)
 
 
-def _repeating_edges(axis: _Axis, places: Array) -> Array:
+def _repeating_edges(axis: _Resampling, places: Array) -> Array:
     pixels = jnp.arange(-_REPEATED, axis.before + _REPEATED)
     distances = jnp.abs(places - pixels.astype(places.dtype)[:, None])
     weights = _KERNELS[ResizeMethod.CUBIC_PYTORCH](distances)
@@ -164,7 +164,7 @@ def _repeating_edges(axis: _Axis, places: Array) -> Array:
 
 def _resample(
     image: Array,
-    axes: dict[int, _Axis],
+    axes: dict[int, _Resampling],
     method: ResizeMethod,
     antialias: bool,
     precision: PrecisionLike,
@@ -236,7 +236,7 @@ def resize(
     real = dtypes.real_part(pixels.dtype) if dtypes.is_complex(pixels.dtype) else pixels.dtype
     wide = jnp.promote_types(real, dtypes.float32)
     axes = {
-        d: _Axis(
+        d: _Resampling(
             pixels.shape[d],
             sizes[d],
             jnp.asarray(sizes[d] / pixels.shape[d] if sizes[d] else 1.0, wide),
@@ -306,5 +306,7 @@ def scale_and_translate(
                 f"axis {d} is not among spatial_dims, so that it keeps its size of {before}, but "
                 f"the shape is {sizes}."
             )
-    axes = {d: _Axis(pixels.shape[d], sizes[d], scales[i], shifts[i]) for i, d in enumerate(dims)}
+    axes = {
+        d: _Resampling(pixels.shape[d], sizes[d], scales[i], shifts[i]) for i, d in enumerate(dims)
+    }
     return _resample(pixels, axes, chosen, antialias, precision)

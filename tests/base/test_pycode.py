@@ -25,19 +25,19 @@ def drawn(rng: random.Random, depth: int) -> tuple[Expression, str]:
     return rng.choice(
         [
             (x.binary(operator, y), f"({a} {operator} {b})"),
-            (pycode.Operation(word, parts), f"({a} {word} {b} {word} {c})"),
-            (pycode.Operation(prefix, (x,)), f"({prefix}{a})"),
-            (pycode.negated(pycode.Operation("not ", (x,))), a),
+            (pycode.OperatorExpression(word, parts), f"({a} {word} {b} {word} {c})"),
+            (pycode.OperatorExpression(prefix, (x,)), f"({prefix}{a})"),
+            (pycode.negated(pycode.OperatorExpression("not ", (x,))), a),
             (pycode.Conditional(x, y, z), f"({a} if {b} else {c})"),
             (pycode.Template("{0} + {1}[{2}]", parts), f"({a} + {b}[{c}])"),
             (x.attr("u.v"), f"{a}.u.v"),
             (x.call(y, z), f"{a}({b}, {c})"),
-            (pycode.Call(x, (y,), (("key", z),)), f"{a}({b}, key={c})"),
+            (pycode.CallExpression(x, (y,), (("key", z),)), f"{a}({b}, key={c})"),
             (pycode.Subscript(x, pycode.tuple_of([y, z])), f"{a}[{b}, {c}]"),
             (pycode.Subscript(x, pycode.Slice((y, pycode.NONE, z))), f"{a}[{b}::{c}]"),
             (pycode.tuple_of([x]), f"({a},)"),
             (pycode.list_of(parts), f"[{a}, {b}, {c}]"),
-            (pycode.Display("{}", (pycode.Pair(x, y),)), f"{{{a}: {b}}}"),
+            (pycode.CollectionDisplay("{}", (pycode.Pair(x, y),)), f"{{{a}: {b}}}"),
         ]
     )
 
@@ -92,13 +92,13 @@ def test_what_changes_values_in_place_stays_where_it_is() -> None:
 
 def test_statements_and_where_they_came_from() -> None:
     x = Name("x")
-    body: list[pycode.Statement] = [
+    body: list[pycode.StatementNode] = [
         pycode.Assign(x, None, "float"),
         pycode.If(x, [pycode.PASS], [pycode.If(x, [pycode.evaluated(x, 7)], [pycode.BREAK])]),
         pycode.While(x.binary("<", Literal("3")), [pycode.CONTINUE]),
         pycode.Try([pycode.PASS], (("KeyError", [pycode.Simple("raise", x)]),), [pycode.PASS]),
     ]
-    lines = pycode.printed([pycode.Function("f", ("x: float",), body, "None", (x,))])
+    lines = pycode.printed([pycode.FunctionDefinition("f", ("x: float",), body, "None", (x,))])
     assert str(lines) == (
         "@x\ndef f(x: float) -> None:\n    x: float\n    if x:\n        pass\n    elif x:\n"
         "        x\n    else:\n        break\n    while x < 3:\n        continue\n    try:\n"

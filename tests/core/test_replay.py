@@ -17,7 +17,7 @@ from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
 from tinyjax._extensions.host import plans, recording, replay, steps
 from tinyjax._extensions.host.replay import replayed
-from tinyjax._primitives.wrap_index import WrapParams
+from tinyjax._primitives.wrap_index import WrapIndexParams
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -28,7 +28,7 @@ from tinyjax.errors import DtypeError
 from tinyjax.lax import optimization_barrier
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Library
-from tinyjax.testing.libraries.signatures import Function
+from tinyjax.testing.libraries.signatures import PublicFunction
 
 
 @attrs.frozen(eq=False)
@@ -75,7 +75,7 @@ def _outcome(library: Library, call: Any, arrays: list[Any]) -> Any:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[function.path for function in FUNCTIONS])
 def test_a_replayed_call_gives_the_same(
-    function: Function, monkeypatch: pytest.MonkeyPatch
+    function: PublicFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = draw_call(function, Draw(f"replay/{function.path}"))
     data = [_others(operand.host) for operand in call.operands()]
@@ -282,7 +282,7 @@ _WITH_NUMBERS: Final = (
 @pytest.mark.parametrize("name", _WITH_NUMBERS)
 def test_numbers_give_the_bits_of_arrays(name: str) -> None:
     primitive = registry[name]
-    params = WrapParams(7) if name == "wrap_index" else NO_PARAMS
+    params = WrapIndexParams(7) if name == "wrap_index" else NO_PARAMS
     compared = 0
     with np.errstate(all="ignore"):
         for dtype in map(np.dtype, "?bhiqBHIQefd"):
@@ -454,13 +454,13 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
 
 def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
-    written, write = list[str](), plans.Body.write
+    written, write = list[str](), plans.PythonBody.write
 
-    def noting(writer: plans.Body, eqn: JaxprEqn, *more: Any) -> None:
+    def noting(writer: plans.PythonBody, eqn: JaxprEqn, *more: Any) -> None:
         written.append(eqn.primitive.name)
         write(writer, eqn, *more)
 
-    monkeypatch.setattr(plans.Body, "write", noting)
+    monkeypatch.setattr(plans.PythonBody, "write", noting)
 
     @replayed
     def children(key: Array) -> Array:

@@ -13,7 +13,7 @@ from fuzz.plain import MOST_NUMBER
 from fuzz.programs import PLAIN, Program
 from fuzz.stacks import REVERSE, TRANSFORMS
 from tinyjax.testing.random_programs import Step
-from tinyjax.testing.stacks import Layer
+from tinyjax.testing.stacks import StackLayer
 
 NUMBERS = st.integers(0, MOST_NUMBER)
 PLAIN_STEPS = st.builds(Step, st.sampled_from(sorted(PLAIN)), NUMBERS, NUMBERS, NUMBERS)
@@ -50,7 +50,7 @@ PROGRAMS = st.builds(
     st.lists(STEPS, min_size=2, max_size=9).map(tuple),
     NUMBERS,
 )
-LAYERS = st.builds(Layer, st.sampled_from(TRANSFORMS), NUMBERS)
+LAYERS = st.builds(StackLayer, st.sampled_from(TRANSFORMS), NUMBERS)
 STACKS = st.lists(LAYERS, min_size=1, max_size=3).map(tuple)
 
 
@@ -106,10 +106,10 @@ class Case:
     """A program and the stack it is put under."""
 
     program: Program
-    layers: tuple[Layer, ...]
+    layers: tuple[StackLayer, ...]
 
     @staticmethod
-    def repaired(program: Program, layers: tuple[Layer, ...]) -> "Case":
+    def repaired(program: Program, layers: tuple[StackLayer, ...]) -> "Case":
         names = [layer.name for layer in layers if layer.name in (*REVERSING, "jvp")]
         reversing = any(name != "jvp" for name in names)
         forward = bool(names) and names[0] in ("jvp", "linearize")

@@ -26,8 +26,8 @@ from tinyjax.testing.stacks import (
     MOST_COLUMNS,
     PLAIN,
     Function,
-    Layer,
     Side,
+    StackLayer,
     Values,
     check_stack,
     looped,
@@ -157,7 +157,7 @@ _DERIVATIVES: Final = {
 }
 
 
-def check(program: Program, layers: Sequence[Layer]) -> None:
+def check(program: Program, layers: Sequence[StackLayer]) -> None:
     """Hold the program under the stack against the same by other means."""
     inputs = tuple(program.inputs())
     ours, reference = program.function(with_jit=True), program.function(with_jit=False)
@@ -198,7 +198,7 @@ def _second(
     return [np.asarray(y) for y in jvp(slope, (inputs[place],), (direction,))[1]]
 
 
-def affordable(program: Program, layers: Sequence[Layer]) -> tuple[Layer, ...]:
+def affordable(program: Program, layers: Sequence[StackLayer]) -> tuple[StackLayer, ...]:
     """The transformations, without the last ones if the reference would take too long."""
     xs = program.inputs()
     work = _equations(make_jaxpr(program.function(with_jit=False))(*xs).jaxpr)

@@ -33,8 +33,8 @@ from fuzz.library.signatures import draw_call, functions
 from hostile.isolation import Subject, explanation
 from tinyjax.errors import TinyjaxError
 from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.drawn_calls import Call, FromLibrary, Library
-from tinyjax.testing.libraries.signatures import Function
+from tinyjax.testing.libraries.drawn_calls import DrawnCall, FromLibrary, Library
+from tinyjax.testing.libraries.signatures import PublicFunction
 
 OURS, PYTHONS, TAKEN, UNNAMED = (
     "an error of the package's",
@@ -166,7 +166,7 @@ NAMES: Final[dict[str, Any]] = {
 
 
 @cache
-def chosen() -> list[Function]:
+def chosen() -> list[PublicFunction]:
     """The functions that calls are drawn of."""
     return functions(TINYJAX, JAX)
 
@@ -295,7 +295,7 @@ class Arguments(Subject):
             )
         return found if found in self.expected else f"{call.path}: {found}"
 
-    def drawn(self, draw: random.Random, case: str) -> tuple[Call, str, str]:
+    def drawn(self, draw: random.Random, case: str) -> tuple[DrawnCall, str, str]:
         """A call with a wrong argument, how it is written, and the name of the argument."""
         while True:
             function = draw.choice(chosen())
@@ -333,7 +333,7 @@ class Arguments(Subject):
                 )
             else:
                 continue
-            wrong = Call(call.path, tuple(args), kwargs, call.then, call.wide)
+            wrong = DrawnCall(call.path, tuple(args), kwargs, call.then, call.wide)
             return wrong, f"{call.path}, {name}: {text}", name
 
     def anything(self, draw: random.Random, stage: Callable[[str], None]) -> str:

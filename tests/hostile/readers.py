@@ -21,7 +21,7 @@ import tinyjax.numpy as jnp
 from hostile.exports import in_header, in_letters
 from hostile.isolation import Subject, explanation
 from tinyjax.core.xla.disk_cache import DiskCache
-from tinyjax.distributed.gathering import Handshake, Line, approach, gather, listener
+from tinyjax.distributed.gathering import Handshake, JsonConnection, approach, gather, listener
 from tinyjax.distributed.membership import Membership
 from tinyjax.errors import DiskCacheWarning, TinyjaxError
 from tinyjax.experimental import checkpoints
@@ -190,7 +190,7 @@ def _listen(folder: Path) -> Any:
     sending, receiving = socket.socketpair()
     with sending:
         sending.sendall((folder / "said").read_bytes()[:100_000])
-    line, member = Line(receiving), Membership(0, 2, {})
+    line, member = JsonConnection(receiving), Membership(0, 2, {})
     heard: list[str] = []
     while (not heard or heard[-1] != "end") and len(heard) < 1000:
         for message in line.messages():

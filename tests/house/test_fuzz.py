@@ -18,7 +18,7 @@ from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences, check_laplacian
 from tinyjax.core.xla import lowering
 from tinyjax.testing.random_programs import Step
-from tinyjax.testing.stacks import Layer
+from tinyjax.testing.stacks import StackLayer
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -35,12 +35,12 @@ ROUNDED_TWICE = Case(
         ),
         seed=4,
     ),
-    (Layer("jit", 7), Layer("grad", 12)),
+    (StackLayer("jit", 7), StackLayer("grad", 12)),
 )
 
 
 #: What a Laplacian takes, about.
-TWICE = (Layer("jvp", 0), Layer("grad", 0))
+TWICE = (StackLayer("jvp", 0), StackLayer("grad", 0))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,7 @@ from fuzz.library.signatures import draw_call, functions
 from fuzz.library.survey import compare, plan
 from tinyjax.testing.libraries.check import differences, in_phase, run
 from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.signatures import Function
+from tinyjax.testing.libraries.signatures import PublicFunction
 
 FUNCTIONS: Final = functions(TINYJAX, JAX)
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "differences.md"
@@ -22,7 +22,7 @@ DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "differences.md"
 PARTS: Final = 8
 
 
-def unexplained(function: Function, seed: str) -> list[str]:
+def unexplained(function: PublicFunction, seed: str) -> list[str]:
     """Return the undocumented differences between a call and the reference's."""
     found = compare(function, seed, TINYJAX, JAX)
     return [f"[{seed}] {mismatch}" for mismatch in found if explanation(mismatch) is None]
@@ -31,7 +31,7 @@ def unexplained(function: Function, seed: str) -> list[str]:
 @pytest.mark.wrong_types
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[function.path for function in FUNCTIONS])
-def test_a_call_is_that_of_jax(function: Function) -> None:
+def test_a_call_is_that_of_jax(function: PublicFunction) -> None:
     assert not unexplained(function, f"suite/{function.path}")
 
 

@@ -299,6 +299,30 @@ def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) 
     assert faults_of_imports("core/x.py", line, {*names}, names) == faults
 
 
+#: Names that classes in several files have, each for a reason.
+SHARED_NAMES = {
+    "CacheInfo": "the users' of all caches has one of the compiled programs in it",
+    "Primitive": "JAX's, which users make, is a subclass of ours",
+}
+MOST_SHARED_NAMES = 10
+#: Names in rooms that are being rewritten. No name may be added; the rest are to go.
+NAMES_TO_DIVIDE = {
+    *("Body", "Flat", "Loop", "Origin", "Piece", "Places", "Residuals", "Run", "Scope", "Store"),
+    *("Undefined", "Writes", "_Step"),
+}
+
+
+def test_a_name_of_classes_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name_of(file))
+    shared = {name: files for name, files in homes.items() if len(files) > 1}
+    assert len(SHARED_NAMES) <= MOST_SHARED_NAMES
+    assert shared.keys() == SHARED_NAMES.keys() | NAMES_TO_DIVIDE, shared
+
+
 def test_a_frozen_program_has_all_modules() -> None:
     """``nox -s frozen`` freezes one by this hook."""
     entry = PYPROJECT["project"]["entry-points"]["pyinstaller40"]["hook-dirs"]

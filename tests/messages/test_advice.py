@@ -444,7 +444,7 @@ def meet(*processes: tuple[int, int], port_is_used: bool = False) -> None:
 def meet_another_program() -> None:
     """Come, as process 1 of 2, to the port of another program."""
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: gathering.Line(server.accept()[0]).send({"hello": "world"}))
+        pool.submit(lambda: gathering.JsonConnection(server.accept()[0]).send({"hello": "world"}))
         mine = gathering.Handshake(1, 2, 1, "")
         gathering.approach(f"127.0.0.1:{server.getsockname()[1]}", mine, 60.0)
 

@@ -8,7 +8,7 @@ from fuzz.forgetting import forget_sometimes
 from fuzz.nested import NESTED
 from fuzz.programs import Program
 from fuzz.stacks import check
-from tinyjax.testing.stacks import Layer
+from tinyjax.testing.stacks import StackLayer
 
 #: Half as large as those of other searches, and without equations: compiling is most of the time.
 PROGRAMS = st.builds(
@@ -23,7 +23,7 @@ PROGRAMS = st.builds(
 STACKS = st.builds(
     lambda inner, layer, outer: (*inner, layer, *outer),
     st.lists(LAYERS, max_size=2),
-    st.builds(Layer, st.just("shard_map"), NUMBERS),
+    st.builds(StackLayer, st.just("shard_map"), NUMBERS),
     st.lists(LAYERS, max_size=1),
 )
 CASES = st.builds(Case.repaired, PROGRAMS, STACKS)

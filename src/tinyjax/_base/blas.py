@@ -28,14 +28,14 @@ _NAMES: Final = (
 )
 
 
-class _Block:
+class _SingleThreaded:
     """A block that is being run: it dies with its frame, should an interrupt lose its end."""
 
     __slots__ = ("__weakref__",)
 
 
 _lock: Final = RLock()
-_running: Final[WeakSet[_Block]] = WeakSet()
+_running: Final[WeakSet[_SingleThreaded]] = WeakSet()
 _controls: Final[dict[str, _Control | None]] = {}
 #: What to set again when no block runs any more: a library's control, and its number of threads.
 _before: Final[dict[str, int]] = {}
@@ -55,7 +55,7 @@ def _control(module: str) -> _Control | None:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Have NumPy's and SciPy's linear algebra work in one thread in a block, in all threads."""
-    block = _Block()
+    block = _SingleThreaded()
     with _lock:
         _running.add(block)
         for module in _LINKED:

@@ -120,13 +120,13 @@ class Expression(Node):
             expression = Attribute(expression, name)
         return expression
 
-    def call(self, *args: Expression) -> Call:
+    def call(self, *args: Expression) -> CallExpression:
         """Call it."""
-        return Call(self, args)
+        return CallExpression(self, args)
 
-    def binary(self, operator: str, other: Expression) -> Operation:
+    def binary(self, operator: str, other: Expression) -> OperatorExpression:
         """Write an operator between it and another expression."""
-        return Operation(operator, (self, other))
+        return OperatorExpression(operator, (self, other))
 
 
 #: What opens, the items with what stands before each, and what closes.
@@ -181,7 +181,7 @@ class Subscript(Expression):
 
     def text(self, binding: float = 0.0) -> str:
         match self.index:
-            case Display("()", (_, _, *_)):
+            case CollectionDisplay("()", (_, _, *_)):
                 index = self.index.bare()
             case _:
                 index = self.index.text()
@@ -205,7 +205,7 @@ class Slice(Expression):
 
 
 @attrs.frozen(eq=False)
-class Call(Expression):
+class CallExpression(Expression):
     """A call."""
 
     function: Expression
@@ -219,10 +219,10 @@ class Call(Expression):
         for _, x in self.keywords:
             x.collect(names)
 
-    def replaced(self, substitution: Mapping[str, Expression]) -> Call:
+    def replaced(self, substitution: Mapping[str, Expression]) -> CallExpression:
         args = tuple([x.replaced(substitution) for x in self.args])
         keywords = tuple([(name, x.replaced(substitution)) for name, x in self.keywords])
-        return Call(self.function.replaced(substitution), args, keywords)
+        return CallExpression(self.function.replaced(substitution), args, keywords)
 
     def text(self, binding: float = 0.0) -> str:
         items = [x.text() for x in self.args]
@@ -237,7 +237,7 @@ class Call(Expression):
 
 
 @attrs.frozen(eq=False)
-class Display(Expression):
+class CollectionDisplay(Expression):
     """A tuple, list, or dict of ``Pair``s, by its brackets."""
 
     kind: str
@@ -268,7 +268,7 @@ class Pair(Expression):
 
 
 @attrs.frozen(eq=False)
-class Operation(Expression):
+class OperatorExpression(Expression):
     """An operator before its operand, or between two; ``and`` and ``or`` between any number."""
 
     operator: str
@@ -335,19 +335,19 @@ def value(obj: object) -> Literal:
     return Literal(repr(obj))
 
 
-def call(function: str, *args: Expression) -> Call:
+def call(function: str, *args: Expression) -> CallExpression:
     """Call a function that the scope holds."""
-    return Call(Name(function), args)
+    return CallExpression(Name(function), args)
 
 
-def tuple_of(items: Iterable[Expression]) -> Display:
+def tuple_of(items: Iterable[Expression]) -> CollectionDisplay:
     """Write a tuple."""
-    return Display("()", tuple(items))
+    return CollectionDisplay("()", tuple(items))
 
 
-def list_of(items: Iterable[Expression]) -> Display:
+def list_of(items: Iterable[Expression]) -> CollectionDisplay:
     """Write a list."""
-    return Display("[]", tuple(items))
+    return CollectionDisplay("[]", tuple(items))
 
 
 def names(letter: str, numbers: Iterable[int]) -> tuple[Name, ...]:
@@ -358,32 +358,32 @@ def names(letter: str, numbers: Iterable[int]) -> tuple[Name, ...]:
 def negated(condition: Expression) -> Expression:
     """Write that a condition does not hold."""
     match condition:
-        case Operation("not ", (operand,)):
+        case OperatorExpression("not ", (operand,)):
             return operand
-        case Operation("==", operands):
-            return Operation("!=", operands)
+        case OperatorExpression("==", operands):
+            return OperatorExpression("!=", operands)
         case _:
-            return Operation("not ", (condition,))
+            return OperatorExpression("not ", (condition,))
 
 
 # Statements
 
 
-class Statement(Node):
+class StatementNode(Node):
     """A statement."""
 
     __slots__ = ()
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         """Print it at a depth."""
         raise NotImplementedError
 
 
-Block: TypeAlias = Sequence[Statement]
+Block: TypeAlias = Sequence[StatementNode]
 
 
 @attrs.frozen(eq=False)
-class Assign(Statement):
+class Assign(StatementNode):
     """An assignment, or a declaration where there is no value.
 
     Attributes:
@@ -407,15 +407,17 @@ class Assign(Statement):
         value = None if self.value is None else self.value.replaced(substitution)
         return Assign(self.target.replaced(substitution), value, self.annotation, self.origin)
 
-    def print(self, lines: Lines, depth: int) -> None:
-        bare = self.target.bare() if isinstance(self.target, Display) else self.target.text()
+    def print(self, lines: PrintedLines, depth: int) -> None:
+        bare = (
+            self.target.bare() if isinstance(self.target, CollectionDisplay) else self.target.text()
+        )
         prefix = f"{bare}: {self.annotation}" if self.annotation else bare
         match self.target, self.value:
             case _, None:
                 lines.add(prefix, depth)
-            case Display(), Display("()", (_, _, *_)):
+            case CollectionDisplay(), CollectionDisplay("()", (_, _, *_)):
                 lines.add(f"{prefix} = {self.value.bare()}", depth, self.origin)
-            case Display(), Expression(brackets=None):
+            case CollectionDisplay(), Expression(brackets=None):
                 text = self.value.text(_ALONE)
                 if 4 * depth + len(prefix) + 3 + len(text) <= lines.width:
                     lines.add(f"{prefix} = {text}", depth, self.origin)
@@ -426,7 +428,7 @@ class Assign(Statement):
 
 
 @attrs.frozen(eq=False)
-class Increment(Statement):
+class AugmentedAssignment(StatementNode):
     """An addition in place.
 
     Attributes:
@@ -439,12 +441,12 @@ class Increment(Statement):
     value: Expression
     origin: int = 0
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         lines.put(f"{self.target.text()} += ", self.value, "", depth, self.origin)
 
 
 @attrs.frozen(eq=False)
-class Simple(Statement):
+class Simple(StatementNode):
     """A statement of one word, such as ``pass``; of one and a value; or a value that is evaluated.
 
     Attributes:
@@ -457,7 +459,7 @@ class Simple(Statement):
     value: Expression | None = None
     origin: int = 0
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         if self.value is None:
             lines.add(self.word, depth)
         else:
@@ -480,14 +482,14 @@ def returned(value: Expression) -> Simple:
 
 
 @attrs.frozen(eq=False)
-class If(Statement):
+class If(StatementNode):
     """Statements that run where a condition holds, and those that run where it does not."""
 
     test: Expression
     body: Block
     orelse: Block = ()
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         word: str = "if"
         rest: Block = (self,)
         while len(rest) == 1 and isinstance(rest[0], If):
@@ -500,26 +502,26 @@ class If(Statement):
 
 
 @attrs.frozen(eq=False)
-class While(Statement):
+class While(StatementNode):
     """A loop."""
 
     test: Expression
     body: Block
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         lines.add(f"while {self.test.text()}:", depth)
         lines.block(self.body, depth + 1)
 
 
 @attrs.frozen(eq=False)
-class Try(Statement):
+class Try(StatementNode):
     """Statements with handlers for their errors, by class, and a final block."""
 
     body: Block
     handlers: tuple[tuple[str, Block], ...] = ()
     final: Block = ()
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         lines.add("try:", depth)
         lines.block(self.body, depth + 1)
         for error, block in self.handlers:
@@ -531,7 +533,7 @@ class Try(Statement):
 
 
 @attrs.frozen(eq=False)
-class Function(Statement):
+class FunctionDefinition(StatementNode):
     """A function.
 
     Attributes:
@@ -548,7 +550,7 @@ class Function(Statement):
     result: str = ""
     decorators: tuple[Expression, ...] = ()
 
-    def print(self, lines: Lines, depth: int) -> None:
+    def print(self, lines: PrintedLines, depth: int) -> None:
         if depth and lines.texts[-1]:
             lines.add("", 0)
         for decorator in self.decorators:
@@ -564,7 +566,7 @@ class Function(Statement):
 
 
 @attrs.define(eq=False)
-class Lines:
+class PrintedLines:
     """Lines that are being printed.
 
     Attributes:
@@ -623,9 +625,9 @@ class Lines:
         self.add(f"{closing}{suffix}", depth, origin)
 
 
-def printed(statements: Block, width: float = inf) -> Lines:
+def printed(statements: Block, width: float = inf) -> PrintedLines:
     """Print statements, in lines of some width if people are to read them."""
-    lines = Lines(width)
+    lines = PrintedLines(width)
     lines.block(statements, 0)
     return lines
 
@@ -633,7 +635,7 @@ def printed(statements: Block, width: float = inf) -> Lines:
 # Passes over straight-line code, whose names are assigned once
 
 
-def inlined(statements: Block, after: Block) -> list[Statement]:
+def inlined(statements: Block, after: Block) -> list[StatementNode]:
     """Write single-use values where they are read.
 
     Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
@@ -649,7 +651,7 @@ def inlined(statements: Block, after: Block) -> list[Statement]:
     counts = Counter(name for some in mentioned for name in some)
     waiting: dict[str, Expression] = {}
     sizes: dict[str, int] = {}
-    out: list[Statement] = []
+    out: list[StatementNode] = []
     for original, some in zip(statements, mentioned, strict=True):
         read = {name: waiting.pop(name) for name in some if name in waiting}
         statement = original.replaced(read) if read else original
@@ -666,7 +668,7 @@ def inlined(statements: Block, after: Block) -> list[Statement]:
     return out
 
 
-def freeing(statements: Block, after: Block, large: set[str]) -> list[Statement]:
+def freeing(statements: Block, after: Block, large: set[str]) -> list[StatementNode]:
     """Delete names of large values behind the statements that read them last.
 
     Args:
@@ -677,7 +679,7 @@ def freeing(statements: Block, after: Block, large: set[str]) -> list[Statement]
     if not large:
         return [*statements]
     kept = {name for s in after for name in s.names()}
-    out: list[Statement] = []
+    out: list[StatementNode] = []
     for statement in reversed(statements):
         mentioned = large.intersection(statement.names())
         last_read = sorted(mentioned - kept, reverse=True)

@@ -64,7 +64,7 @@ def _arg_reducer(
         # A reduction over (value, index) pairs; NaN wins, and among equals the least index.
         (x,) = operands
 
-        def body(b: Lowering, args: list[hlo.Value]) -> hlo.Values:
+        def body(b: Lowering, args: list[hlo.SSAValue]) -> hlo.Values:
             x0, i0, x1, i1 = args
             better = b.or_(b.compare(x0, x1, direction), b.compare(x0, x0, "NE"))
             tie = b.and_(b.compare(x0, x1, "EQ"), b.compare(i0, i1, "LT"))

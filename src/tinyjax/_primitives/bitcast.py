@@ -92,11 +92,11 @@ def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) 
         return b.emit("stablehlo.bitcast_convert", operands, b.results)
     bits = b.reshape(_lower_regrouped(b, x, old, new), result.shape)
     if params.dtype in dtypes.STORED:
-        return (hlo.Value(bits.name, result),)
+        return (hlo.SSAValue(bits.name, result),)
     return (b.bitcast(bits, params.dtype),)
 
 
-def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
+def _lower_regrouped(b: Lowering, x: hlo.SSAValue, old: int, new: int) -> hlo.SSAValue:
     """Lower ``_regrouped``; numbers of at least a byte have the type of bytes."""
     count = prod(x.shape)
     if old > 8:
@@ -192,7 +192,7 @@ def _rounded(x: dtypes.HostArray, params: PrecisionParams) -> dtypes.HostArray:
     return np.where(np.isnan(x), lost, rounded)
 
 
-def _lower(b: Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
+def _lower(b: Lowering, x: hlo.SSAValue, params: PrecisionParams) -> hlo.SSAValue:
     return b.op(
         "stablehlo.reduce_precision",
         x,

@@ -34,7 +34,7 @@ def _clz(x: dtypes.HostArray) -> dtypes.HostArray:
     return np.asarray(count - rest).astype(x.dtype)
 
 
-def _lower_clz(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_clz(b: Lowering, x: hlo.SSAValue) -> hlo.SSAValue:
     """Count in 32 bits at least, without a sign: of other constants XLA counts wrongly."""
     bits = 8 * x.dtype.itemsize
     plain = x if x.dtype.kind == "u" else b.bitcast(x, _unsigned(x.dtype))
@@ -57,7 +57,7 @@ def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
     return product.astype(x.dtype)
 
 
-def _lower_mulhi(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_mulhi(b: Lowering, x: hlo.SSAValue, y: hlo.SSAValue) -> hlo.SSAValue:
     """Write the upper half; of 64 bits, from the products of the halves (Warren, 8-2)."""
     dtype, bits = x.dtype, 8 * x.dtype.itemsize
     shift = b.shift_right_arithmetic if dtype.kind == "i" else b.shift_right_logical
@@ -92,7 +92,7 @@ def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
 _PER_ROUND: Final = 6
 
 
-def _lower_power(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_power(b: Lowering, x: hlo.SSAValue, y: hlo.SSAValue) -> hlo.SSAValue:
     """Square and multiply until no exponent has bits left: XLA's own power takes six of them."""
 
     def start(x: Array, y: Array) -> list[Array]:

@@ -26,7 +26,7 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.broadcast import Combine, accumulator
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.stablehlo import Value, Values, builder, types as hlo
+from tinyjax.core.stablehlo import SSAValue, Values, builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
@@ -78,9 +78,9 @@ def _lower_loop(
     operands: Values,
     params: CumulativeParams,
     start: builder.Scalar,
-    combine: Callable[..., Value],
+    combine: Callable[..., SSAValue],
     wide: dtypes.DType,
-) -> Value:
+) -> SSAValue:
     """Write a loop along the axis that carries the last result.
 
     A loop that writes slices in place runs faster than a window reduction, and compiles much faster
@@ -103,10 +103,10 @@ def _lower_loop(
     stored = dtypes.float32 if dtypes.is_extended(x.dtype) else x.dtype
     counting = dtypes.int32 if n < 2**31 else dtypes.int64
 
-    def count(value: int) -> Value:
+    def count(value: int) -> SSAValue:
         return b.scalar(value, counting)
 
-    def body(args: list[Value]) -> Values:
+    def body(args: list[SSAValue]) -> Values:
         step, last, out, *arrays = args
         place = b.sub(count(n - 1), step) if params.reverse else step
         starts = [place if i == axis else count(0) for i in range(x.ndim)]
@@ -183,7 +183,7 @@ def _recurrence_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
 
 @linear_recurrence_p.def_lowering
 def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
-    def combine(b: Lowering, last: Value, factor: Value, term: Value) -> Value:
+    def combine(b: Lowering, last: SSAValue, factor: SSAValue, term: SSAValue) -> SSAValue:
         return b.add(b.mul(factor, last), term)
 
     return (_lower_loop(b, operands, params, 0, combine, _carrier(b.results[0].dtype)),)

@@ -100,7 +100,7 @@ def _dynamic_slice_type(avals: prim.Avals, params: DynamicSliceParams) -> prim.A
     return (ShapedArray(params.sizes, x.dtype, x.weak_type),)
 
 
-def _lower_start(b: Lowering, start: hlo.Value, last: int) -> hlo.Value:
+def _lower_start(b: Lowering, start: hlo.SSAValue, last: int) -> hlo.SSAValue:
     """Write a start in bounds: XLA adds the starts of a slice of a slice before it moves them."""
     if b.is_apart:
         return start

@@ -421,7 +421,7 @@ _MANY_UPDATES: Final = 8
 
 
 def _combined_in(
-    combine: Combine, x: dtypes.HostArray | hlo.Value, updates: dtypes.HostArray | hlo.Value
+    combine: Combine, x: dtypes.HostArray | hlo.SSAValue, updates: dtypes.HostArray | hlo.SSAValue
 ) -> dtypes.DType:
     """Return the dtype to combine in: sums of 1s in bfloat16 end at 256, in float16 at 2048."""
     if combine not in (Lowering.add, Lowering.sub, Lowering.mul):

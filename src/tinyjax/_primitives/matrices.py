@@ -582,7 +582,7 @@ def _typed(routine: str, dtype: DType) -> str:
 Stack: TypeAlias = tuple[hlo.TensorType, int]
 
 
-def matrices(x: hlo.Value) -> tuple[hlo.Value, int]:
+def matrices(x: hlo.SSAValue) -> tuple[hlo.SSAValue, int]:
     """Return an operand that holds matrices."""
     return x, 2
 
@@ -596,12 +596,12 @@ def _layout(tensor_type: hlo.TensorType, axes: int) -> hlo.Layout:
 def lapack_call(
     b: Lowering,
     routine: str,
-    operands: Sequence[tuple[hlo.Value, int]],
+    operands: Sequence[tuple[hlo.SSAValue, int]],
     *results: Stack,
     on_cuda: tuple[str, Mapping[str, str | int]] | None = None,
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
-) -> list[hlo.Value]:
+) -> list[hlo.SSAValue]:
     """Write a call of a routine of LAPACK, or of one for GPUs that does the same.
 
     Args:
@@ -625,11 +625,11 @@ def lapack_call(
 def routine_call(
     b: Lowering,
     target: str,
-    operands: Sequence[tuple[hlo.Value, int]],
+    operands: Sequence[tuple[hlo.SSAValue, int]],
     *results: Stack,
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
-) -> list[hlo.Value]:
+) -> list[hlo.SSAValue]:
     """Write a call of a routine of LAPACK, or for GPUs by Nvidia of cusolver or jaxlib.
 
     Args:
@@ -651,7 +651,9 @@ def routine_call(
     )
 
 
-def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
+def reflected_identity(
+    b: Lowering, columns: hlo.SSAValue, factors: hlo.SSAValue
+) -> list[hlo.SSAValue]:
     """Write the first columns of a product of reflections, which are packed."""
     operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
     return lapack_call(b, "orgqr", operands, result, on_cuda=("cusolver_orgqr_ffi", {}))
@@ -687,7 +689,7 @@ def status(tensor_type: hlo.TensorType) -> Stack:
     return hlo.tensor(tensor_type.shape[:-2], dtypes.int32), 0
 
 
-def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
+def nan_where_failed(b: Lowering, info: hlo.SSAValue, results: hlo.Values) -> hlo.Values:
     """Emit a selection: the results of a routine where it was successful, NaN elsewhere.
 
     Args:

@@ -104,7 +104,7 @@ def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Val
     return (orthogonal, triangular, *pivots)
 
 
-def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
+def _reflect(b: Lowering, x: hlo.SSAValue, scales: hlo.TensorType) -> list[hlo.SSAValue]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
     results = (x.type, 2), (scales, 1)
     return ma.lapack_call(

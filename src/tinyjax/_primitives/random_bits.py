@@ -13,7 +13,7 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families, shape as sh
 from tinyjax.core.primitives.rules import check_kind, def_constant
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.stablehlo import Lowering, SSAValue, Values, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
@@ -25,17 +25,17 @@ from tinyjax.dtypes import DType, HostArray
 
 
 @attrs.frozen(eq=False, repr=False)
-class WrapParams(prim.Params):
+class WrapKeyParams(prim.Params):
     """The dtype of the keys."""
 
     dtype: dtypes.DType
 
 
-random_wrap_p: Final = prim.Primitive("random_wrap", WrapParams, repeatable=True)
+random_wrap_p: Final = prim.Primitive("random_wrap", WrapKeyParams, repeatable=True)
 
 
 @random_wrap_p.def_host
-def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
+def _wrap_host(avals: prim.Avals, params: WrapKeyParams) -> prim.HostCall:
     shape, dtype = avals[0].shape[:-1], params.dtype
 
     def wrap(words: dtypes.HostArray) -> dtypes.HostArray:
@@ -47,7 +47,7 @@ def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
 
 
 @random_wrap_p.def_abstract_eval
-def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
+def _wrap_type(avals: prim.Avals, params: WrapKeyParams) -> prim.Avals:
     (words,), dtype = avals, params.dtype
     if words.dtype != dtypes.uint32:
         raise errors.DtypeError(f"the words of keys are uint32, but got {words}.")
@@ -61,7 +61,7 @@ def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
 
 
 @random_wrap_p.def_lowering
-def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
+def _wrap_lowering(b: Lowering, operands: Values, params: WrapKeyParams) -> Values:
     return (b.wrap_key(operands[0], params.dtype),)
 
 
@@ -82,7 +82,7 @@ def random_wrap(words: Array, dtype: dtypes.DType) -> Array:
         ShapeError: there are more or fewer words to a key.
         DtypeError: they are not uint32.
     """
-    return tr.bind1(random_wrap_p, (words,), WrapParams(dtype))
+    return tr.bind1(random_wrap_p, (words,), WrapKeyParams(dtype))
 
 
 random_unwrap_p: Final = prim.Primitive("random_unwrap", prim.NoParams, repeatable=True)
@@ -264,10 +264,12 @@ def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return (aval, aval)
 
 
-def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tuple[Value, Value]:
+def _write_hash(
+    b: Lowering, k1: SSAValue, k2: SSAValue, x1: SSAValue, x2: SSAValue
+) -> tuple[SSAValue, SSAValue]:
     # Unrolled, not as a loop: XLA makes one fused loop over the counters of it, which compiles and
     # runs faster than a loop over the groups.
-    def word(value: int) -> Value:
+    def word(value: int) -> SSAValue:
         return b.full_like(x1, value)
 
     keys = (k1, k2, b.xor(b.xor(k1, k2), word(_PARITY)))
@@ -283,7 +285,7 @@ def _write_hash(b: Lowering, k1: Value, k2: Value, x1: Value, x2: Value) -> tupl
     return x1, x2
 
 
-def _joined(b: Lowering, high: Value, low: Value) -> Value:
+def _joined(b: Lowering, high: SSAValue, low: SSAValue) -> SSAValue:
     """Write pairs of words as numbers of 64 bits."""
     upper = b.convert(high, dtypes.uint64)
     shifted = b.shift_left(upper, b.full_like(upper, 32))
@@ -293,7 +295,7 @@ def _joined(b: Lowering, high: Value, low: Value) -> Value:
 @threefry2x32_p.def_lowering
 def _threefry_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     # one result, since XLA would compute the hash once for each
-    def write(inner: Lowering, words: list[Value]) -> Values:
+    def write(inner: Lowering, words: list[SSAValue]) -> Values:
         return (_joined(inner, *_write_hash(inner, *words)),)
 
     wide = hlo.tensor(operands[0].shape, dtypes.uint64)
@@ -469,13 +471,13 @@ def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> V
     full, own = (*batch, *shape), range(len(batch), len(batch) + len(shape))
     result = hlo.tensor(full, dtype)
 
-    def write(b: Lowering, operands: list[Value]) -> Values:
+    def write(b: Lowering, operands: list[SSAValue]) -> Values:
         (words,) = operands
         k1, k2 = [b.broadcast_in_dim(_word(b, words, i), full, range(len(batch))) for i in range(2)]
         x1, x2 = [b.broadcast_in_dim(x, full, own) for x in _write_counters(b, shape)]
         first, second = _write_hash(b, k1, k2, x1, x2)
         if dtypes.is_key(dtype):  # the first word is the lower one
-            return (Value(_joined(b, second, first).name, result),)
+            return (SSAValue(_joined(b, second, first).name, result),)
         if dtype == dtypes.uint64:
             return (_joined(b, first, second),)
         return (b.convert(b.xor(first, second), dtype),)
@@ -486,14 +488,14 @@ def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> V
     return b.outlined(name, operands, (result,), write)
 
 
-def _word(b: Lowering, words: Value, index: int) -> Value:
+def _word(b: Lowering, words: SSAValue, index: int) -> SSAValue:
     """Write one word of each key."""
     batch = words.shape[:-1]
     starts, limits = ((*(0 for _ in batch), index), (*batch, index + 1))
     return b.reshape(b.slice(words, starts, limits), batch)
 
 
-def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[Value, Value]:
+def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[SSAValue, SSAValue]:
     """Write the upper and lower words of each element's position in the flattened array."""
     size = math.prod(shape)
     if size <= 1 << 32:

@@ -30,7 +30,7 @@ from tinyjax import dtypes, errors
 from tinyjax._primitives import gather_scatter, modes
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.rules import check_kind
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.stablehlo import Lowering, SSAValue, Values, types as hlo
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
@@ -199,8 +199,8 @@ def _sort_lowering(b: Lowering, operands: Values, params: SortParams) -> Values:
         if key.dtype.itemsize <= 4:
             return _lower_sort_packed(b, operands, params.axis)
 
-    def less(args: list[Value]) -> Values:
-        pairs: list[tuple[Value, Value]] = []
+    def less(args: list[SSAValue]) -> Values:
+        pairs: list[tuple[SSAValue, SSAValue]] = []
         for x, y in zip(args[: 2 * params.num_keys : 2], args[1::2], strict=False):
             if dtypes.is_complex(x.dtype):
                 pairs += [(b.real(x), b.real(y)), (b.imag(x), b.imag(y))]
@@ -219,7 +219,7 @@ def _lower_sort(b: Lowering, operands: Values, axis: int, stable: bool, less: Bl
     return b.emit("stablehlo.sort", operands, types, attributes, (b.region(scalars, less),))
 
 
-def _lower_sort_alone(b: Lowering, x: Value, axis: int) -> Value:
+def _lower_sort_alone(b: Lowering, x: SSAValue, axis: int) -> SSAValue:
     """Sort one real array; floats as integers."""
     if not dtypes.is_float(x.dtype):
         return _lower_sort_integers(b, x, axis)
@@ -253,18 +253,18 @@ def _lower_sort_packed(b: Lowering, operands: Values, axis: int) -> Values:
     ]
 
 
-def _lower_sort_integers(b: Lowering, x: Value, axis: int) -> Value:
+def _lower_sort_integers(b: Lowering, x: SSAValue, axis: int) -> SSAValue:
     """Sort with the one comparison that XLA knows how to do fast."""
     (out,) = _lower_sort(b, (x,), axis, True, lambda pair: [b.compare(pair[0], pair[1], "LT")])
     return out
 
 
-def _lower_ieee(b: Lowering, x: Value) -> Value:
+def _lower_ieee(b: Lowering, x: SSAValue) -> SSAValue:
     """Convert float8, whose formats have NaN and zeros in other places, to float32."""
     return b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
 
 
-def _lower_total_order(b: Lowering, x: Value, one_zero: bool) -> Value:
+def _lower_total_order(b: Lowering, x: SSAValue, one_zero: bool) -> SSAValue:
     """Convert floats to integers in their order: one NaN, the greatest; optionally one zero."""
     x = b.select(b.compare(x, x, "NE"), b.full_like(x, float("nan")), x)
     if one_zero:
@@ -273,17 +273,17 @@ def _lower_total_order(b: Lowering, x: Value, one_zero: bool) -> Value:
     return _lower_invert_negative(b, b.bitcast(x, np.dtype(f"i{x.dtype.itemsize}")))
 
 
-def _lower_invert_negative(b: Lowering, bits: Value) -> Value:
+def _lower_invert_negative(b: Lowering, bits: SSAValue) -> SSAValue:
     """Invert all bits but the sign of negative integers; done twice, it does nothing."""
     width = 8 * bits.dtype.itemsize
     sign = b.shift_right_arithmetic(bits, b.full_like(bits, width - 1))
     return b.xor(bits, b.and_(sign, b.full_like(bits, (1 << (width - 1)) - 1)))
 
 
-def _lower_less(b: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
+def _lower_less(b: Lowering, pairs: Sequence[tuple[SSAValue, SSAValue]]) -> SSAValue:
     """Write the lexicographic comparison of two rows of real scalars, with NaN the greatest."""
 
-    def less(x: Value, y: Value) -> Value:
+    def less(x: SSAValue, y: SSAValue) -> SSAValue:
         smaller = b.compare(x, y, "LT")
         if not dtypes.is_float(x.dtype):
             return smaller

@@ -241,7 +241,7 @@ def _gaussian(x: Array) -> Array:
     return ew.mul(full_like(x, 2 / math.sqrt(math.pi)), ew.exp(ew.neg(ew.mul(x, x))))
 
 
-def _lower_erfc(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_erfc(b: Lowering, x: hlo.SSAValue) -> hlo.SSAValue:
     # XLA has no form of it for float8
     wide = b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
@@ -531,14 +531,14 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
 
 
-def _lower_digamma(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_digamma(b: Lowering, x: hlo.SSAValue) -> hlo.SSAValue:
     """Write XLA's, which is NaN at 0. There it is infinite, as the limit of the zero's sign."""
     zero = b.full_like(x, 0)
     pole = b.div(b.full_like(x, -1), x)
     return b.select(b.compare(x, zero, "EQ"), pole, b.op("chlo.digamma", x))
 
 
-def _lower_polygamma(b: Lowering, n: hlo.Value, x: hlo.Value) -> hlo.Value:
+def _lower_polygamma(b: Lowering, n: hlo.SSAValue, x: hlo.SSAValue) -> hlo.SSAValue:
     """Write XLA's, which is wrong below -9. There the trigamma function is that of its reflection.
 
     Others are NaN there.
@@ -575,7 +575,7 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     return derivative
 
 
-def _lower_lgamma(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_lgamma(b: Lowering, x: hlo.SSAValue) -> hlo.SSAValue:
     """Write XLA's in double precision: its single one loses all digits near the zeros 1 and 2."""
     return b.convert(b.op("chlo.lgamma", b.convert(x, dtypes.float64)), x.dtype)
 

@@ -17,7 +17,7 @@ from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import all_hold, lower_formula
 from tinyjax.core.primitives.reduce import reduce_and
 from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.stablehlo import Lowering, SSAValue, Values, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 
@@ -191,7 +191,7 @@ def _schur_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes
 ma.def_impl_by_one(schur_p, _schur_of_one)
 
 
-def schur_call(b: Lowering, x: Value) -> list[Value]:
+def schur_call(b: Lowering, x: SSAValue) -> list[SSAValue]:
     """Emit a call of LAPACK: ``T`` and ``Z``, and the routine's status."""
     part = hlo.tensor(x.shape[:-1], x.dtype), 1
     form, vectors, *_, info = ma.lapack_call(
@@ -415,7 +415,7 @@ def _nothing_decomposed(b: Lowering) -> Values:
     return (b.full(0, values), *identities)
 
 
-def _zero_unless_finite(b: Lowering, x: Value) -> tuple[Value, Value]:
+def _zero_unless_finite(b: Lowering, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Write matrices for which the iterations end, and which of them were given."""
     (finite,) = lower_formula(b, lambda x: [_is_finite(x)], (x,))
     good = b.broadcast_in_dim(finite, x.shape, range(x.ndim - 2))
@@ -472,7 +472,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
     return ma.nan_where_failed(b, info, results[: len(b.results)])
 
 
-def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[hlo.TensorType]) -> Values:
+def _as_wanted(b: Lowering, u: SSAValue, v: SSAValue, types: Sequence[hlo.TensorType]) -> Values:
     """Write the first vectors of ``U`` and of ``V^H``, where there may be more, and ``V``."""
     count, *_ = types[1].shape[-2:]
 

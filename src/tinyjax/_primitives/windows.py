@@ -196,27 +196,27 @@ def wide_indices(indices: HostArray) -> HostArray:
     return indices.astype(dtypes.int32 if dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_wide_indices(b: Lowering, indices: hlo.Value) -> hlo.Value:
+def lower_wide_indices(b: Lowering, indices: hlo.SSAValue) -> hlo.SSAValue:
     """Write the conversion of ``wide_indices``."""
     if indices.dtype in (dtypes.int32, dtypes.int64):
         return indices
     return b.convert(indices, dtypes.int32 if indices.dtype.itemsize < 4 else dtypes.int64)
 
 
-def lower_last_starts(b: Lowering, windows: Windows, indices: hlo.Value) -> hlo.Value:
+def lower_last_starts(b: Lowering, windows: Windows, indices: hlo.SSAValue) -> hlo.SSAValue:
     """Write the greatest start in bounds for every entry of the indices."""
     most = int(np.iinfo(indices.dtype).max)
     last = np.array([min(n, most) for n in windows.last_starts], indices.dtype)
     return b.broadcast_in_dim(b.constant(last), indices.shape, (indices.ndim - 1,))
 
 
-def lower_clipped(b: Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
+def lower_clipped(b: Lowering, indices: hlo.SSAValue, windows: Windows) -> hlo.SSAValue:
     """Write index vectors whose windows lie within the array, moved where they do not."""
     last = lower_last_starts(b, windows, indices)
     return b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
 
 
-def lower_in_bounds(b: Lowering, indices: hlo.Value, windows: Windows) -> hlo.Value:
+def lower_in_bounds(b: Lowering, indices: hlo.SSAValue, windows: Windows) -> hlo.SSAValue:
     """Write whether the window of each index vector lies within the array."""
     above = b.compare(indices, b.full_like(indices, 0), "GE")
     below = b.compare(indices, lower_last_starts(b, windows, indices), "LE")

@@ -24,17 +24,17 @@ from tinyjax.core.values import Array, avals as av, concrete, integers as ints, 
 
 
 @attrs.frozen(eq=False, repr=False)
-class WrapParams(prim.Params):
+class WrapIndexParams(prim.Params):
     """The length of the axis."""
 
     size: int
 
 
-wrap_index_p: Final = prim.Primitive("wrap_index", WrapParams, repeatable=True)
+wrap_index_p: Final = prim.Primitive("wrap_index", WrapIndexParams, repeatable=True)
 
 
 @wrap_index_p.def_host
-def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
+def _wrap_host(avals: prim.Avals, params: WrapIndexParams) -> prim.HostCall:
     dtype = avals[0].dtype
     zero, size = np.zeros((), dtype), np.array(params.size, dtype)
     numbers = f"{{0}} if {{0}} >= 0 else {{0}} + {params.size}"
@@ -44,7 +44,7 @@ def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
 
 
 @wrap_index_p.def_abstract_eval
-def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
+def _wrap_type(avals: prim.Avals, params: WrapIndexParams) -> prim.Avals:
     (x,) = avals
     if x.dtype not in (dtypes.int32, dtypes.int64):
         raise errors.DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
@@ -52,7 +52,7 @@ def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
 
 
 @wrap_index_p.def_lowering
-def _wrap_lowering(b: Lowering, operands: hlo.Values, params: WrapParams) -> hlo.Values:
+def _wrap_lowering(b: Lowering, operands: hlo.Values, params: WrapIndexParams) -> hlo.Values:
     (x,) = operands
     moved = b.add(x, b.full_like(x, params.size))
     return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
@@ -103,7 +103,7 @@ def wrap_index(x: Array, size: int) -> Array:
     if x.dtype == dtypes.int32 and not ints.fit_int32((size,)):
         x = ew.convert_element_type(x, dtypes.int64)
     if not opd.is_constant(x) or type(size) is not int:
-        return tr.bind1(wrap_index_p, (x,), WrapParams(size))
+        return tr.bind1(wrap_index_p, (x,), WrapIndexParams(size))
     host = x.host
     if opd.is_splat(x):
         start = int(opd.first_element(host)) if host.size else 0

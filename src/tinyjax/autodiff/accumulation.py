@@ -20,13 +20,13 @@ from tinyjax import errors, numpy as jnp, tree
 from tinyjax._base import frames, tracebacks
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
-from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size, has_backward_only
+from tinyjax.autodiff.local_jacobians import Matrix, Tangents, flat_size, has_backward_only
 from tinyjax.core import jit
 from tinyjax.core.api import jacobians, mapping, typed
-from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
+from tinyjax.core.api.arguments import DifferentiatedArguments, DifferentiatedCall, without_tracers
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.transforms.linearize import LinearizedFunction, linearize_flat
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
@@ -120,7 +120,7 @@ def jacobian(
                 "follows from where zeros are. Leave them out, or leave out sparse."
             )
         return sparse_derivative("jacobian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
-    choice = Choice("jacobian", fun, argnums, holomorphic)
+    choice = DifferentiatedArguments("jacobian", fun, argnums, holomorphic)
     columns = jacobians.jacfwd(choice.applied, argnums, has_aux, chunk_size=chunk_size)
     rows = jacobians.jacrev(
         choice.applied, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
@@ -259,7 +259,7 @@ def multiplications(
         reverse 80
         auto 42
     """
-    choice = Choice("multiplications", fun, argnums)
+    choice = DifferentiatedArguments("multiplications", fun, argnums)
 
     @partial(tracebacks.folded, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -305,8 +305,8 @@ class _Call:
         outputs: the vertices of the results; None for one without a derivative.
     """
 
-    chosen: Chosen
-    linearized: Linearized
+    chosen: DifferentiatedCall
+    linearized: LinearizedFunction
     out_tree: tree.PyTreeDef
     aux: Any
     types: list[av.ShapedArray]
@@ -387,21 +387,21 @@ class _Call:
         modes = self.elements_of_modes
         return modes <= _FEW or multiplications * _OVERHEAD <= modes
 
-    def blocks(self) -> dict[Ends, Block]:
+    def blocks(self) -> dict[Ends, Matrix]:
         """Return the edges of the graph, with one to a vertex of its own for each result."""
-        edges: dict[Ends, Block] = {}
+        edges: dict[Ends, Matrix] = {}
         for u, v in self._edges():
             equation = self.equations[v]
             assert equation is not None, "edges lead to what equations give"
             edges[u, v] = equation[0].block(u, equation[1])
         for i, out in enumerate(self.outputs):
             if out is not None:
-                edges[out, _result(i)] = Block(
+                edges[out, _result(i)] = Matrix(
                     elimination.identity(flat_size(self.types[out])), None
                 )
         return edges
 
-    def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
+    def graph(self, blocks: Mapping[Ends, Matrix]) -> Graph:
         """Return the patterns of the edges."""
         return Graph(
             tuple([v for v in self.inputs if v is not None]),
@@ -427,9 +427,13 @@ def _result(i: int) -> int:
 
 
 def _linearize(
-    choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], has_aux: bool, allow_int: bool
+    choice: DifferentiatedArguments,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    allow_int: bool,
 ) -> _Call:
-    chosen = Chosen(choice, args, kwargs)
+    chosen = DifferentiatedCall(choice, args, kwargs)
     chosen.check(allow_int)
     flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, chosen.primals, None, choice.applied)
@@ -480,7 +484,7 @@ def _walk(
 # From a graph to a Jacobian
 
 
-def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Block], tuple[int, ...]] | None:
+def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Matrix], tuple[int, ...]] | None:
     """Return the single operations' derivatives, and the order; None if the modes are faster."""
     is_auto = order == "auto"
     if call.elements > _MOST_ELEMENTS or (is_auto and not call.may_pay):
@@ -493,11 +497,11 @@ def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Block], tuple[in
     return blocks, along
 
 
-def _between(blocks: Mapping[Ends, Block], u: int | None, w: int | None) -> Block | None:
+def _between(blocks: Mapping[Ends, Matrix], u: int | None, w: int | None) -> Matrix | None:
     return None if u is None or w is None else blocks.get((u, w))
 
 
-def _placed(block: Block | None, x: Array, out: Array) -> Array:
+def _placed(block: Matrix | None, x: Array, out: Array) -> Array:
     """Return the derivative of a result in an argument, in the user's shape and type."""
     shape = out.shape + x.shape
     if not is_inexact(x.dtype):
@@ -512,23 +516,23 @@ def _placed(block: Block | None, x: Array, out: Array) -> Array:
     return jnp.reshape(jnp.asarray(matrix, x.dtype), shape)
 
 
-def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[Ends, Block]:
+def _accumulate(blocks: Mapping[Ends, Matrix], order: Iterable[int]) -> Mapping[Ends, Matrix]:
     graph = elimination.Elimination(blocks, _multiply, _add)
     for v in order:
         graph.eliminate(v)
     return graph.edges
 
 
-def _multiply(lhs: Block, rhs: Block) -> Block:
+def _multiply(lhs: Matrix, rhs: Matrix) -> Matrix:
     a, b = lhs.pattern, rhs.pattern
     pattern = elimination.product(a, b)
     if pattern.sign:
-        return Block(pattern, None)
+        return Matrix(pattern, None)
     # a product over nothing is zero, though both are full
     full = a.full and b.full and pattern.full
     if lhs.values is not None and rhs.values is not None and full:
         matrix = jnp.reshape(lhs.values, a.nonzero.shape) @ jnp.reshape(rhs.values, b.nonzero.shape)
-        return Block(pattern, jnp.ravel(matrix))
+        return Matrix(pattern, jnp.ravel(matrix))
     first, second, places = _terms(a, b, pattern)
     terms: Array
     if lhs.values is not None and rhs.values is not None:
@@ -542,22 +546,22 @@ def _multiply(lhs: Block, rhs: Block) -> Block:
         terms = _signed(lhs.values[first], b.sign)
     else:
         terms = concrete.ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
-    return Block(pattern, _gather_up(terms, places, pattern.size))
+    return Matrix(pattern, _gather_up(terms, places, pattern.size))
 
 
-def _add(lhs: Block, rhs: Block) -> Block:
+def _add(lhs: Matrix, rhs: Matrix) -> Matrix:
     pattern = elimination.total(lhs.pattern, rhs.pattern)
     if pattern.sign:
-        return Block(pattern, None)
+        return Matrix(pattern, None)
     a, b = _values(lhs), _values(rhs)
     if np.array_equal(lhs.pattern.nonzero, rhs.pattern.nonzero):
-        return Block(pattern, a + b)
+        return Matrix(pattern, a + b)
     numbers = _numbers(pattern)
     places = np.concatenate([numbers[lhs.pattern.nonzero], numbers[rhs.pattern.nonzero]])
-    return Block(pattern, _gather_up(jnp.concatenate([a, b]), places, pattern.size))
+    return Matrix(pattern, _gather_up(jnp.concatenate([a, b]), places, pattern.size))
 
 
-def _values(block: Block) -> Array:
+def _values(block: Matrix) -> Array:
     if block.values is not None:
         return block.values
     return concrete.ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
@@ -603,7 +607,7 @@ def _gather_up(terms: Array, places: HostArray, size: int) -> Array:
     return jnp.zeros(size, terms.dtype).at[places[order]].add(terms)
 
 
-def _dense(block: Block) -> Array:
+def _dense(block: Matrix) -> Array:
     shape = block.pattern.nonzero.shape
     values = _values(block)
     if block.pattern.full:

@@ -179,7 +179,7 @@ class Elimination(Generic[E]):
                     self.edges[u, w] = self._add(parallel, edge)
 
 
-class _Plan(Elimination[Pattern]):
+class _SymbolicElimination(Elimination[Pattern]):
     """An elimination of patterns, which counts."""
 
     __slots__ = ()
@@ -214,7 +214,7 @@ def _weight(pattern: Pattern) -> int:
 
 def count(graph: Graph, order: Iterable[int]) -> int:
     """Return the number of multiplications for an order of the inner vertices."""
-    plan, multiplications = _Plan(graph), 0
+    plan, multiplications = _SymbolicElimination(graph), 0
     for v in order:
         multiplications += plan.price(v)
         plan.eliminate(v)
@@ -222,12 +222,12 @@ def count(graph: Graph, order: Iterable[int]) -> int:
 
 
 #: What the elimination of a vertex is taken to cost.
-Score = Callable[[_Plan, int], int]
+Score = Callable[[_SymbolicElimination, int], int]
 
 
 def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
     """Return the order that takes the vertex of the least score next, with ties to one side."""
-    plan = _Plan(graph)
+    plan = _SymbolicElimination(graph)
     places = {v: -i if last_first else i for i, v in enumerate(graph.inner)}
     keys = {v: (score(plan, v), places[v]) for v in graph.inner}
     order: list[int] = []
@@ -244,7 +244,7 @@ def _greedy(graph: Graph, score: Score, last_first: bool) -> tuple[int, ...]:
 
 def _last_prices(graph: Graph) -> dict[int, int]:
     """Return the price of each vertex if all others were eliminated before it."""
-    plan = _Plan(graph)
+    plan = _SymbolicElimination(graph)
     into = _starts(graph, graph.inputs, axis=1)  # from all arguments to the vertex
     out_of = _starts(graph, graph.outputs, axis=0)  # from the vertex to all results
     for v in graph.inner:

@@ -45,7 +45,7 @@ def _is_backward_only(eqn: jx.JaxprEqn) -> bool:
 
 
 @attrs.frozen(eq=False)
-class Block:
+class Matrix:
     """A matrix: its pattern, and its elements that may differ from zero, row by row.
 
     ``values`` is None where the pattern's sign says all of them.
@@ -86,22 +86,22 @@ class Tangents:
     eqn: jx.JaxprEqn
     operands: tuple[Array | int, ...]
 
-    def block(self, v: int, position: int) -> Block:
+    def block(self, v: int, position: int) -> Matrix:
         """Return the derivative of one of its results in one of its vertices."""
         out = self.eqn.out_binders[position].aval
         pattern, constant = self._pattern(v, position)
         if pattern.sign:
-            return Block(pattern, None)
+            return Matrix(pattern, None)
         if constant is not None:
-            return Block(pattern, ConcreteArray(constant[pattern.nonzero]))
+            return Matrix(pattern, ConcreteArray(constant[pattern.nonzero]))
         rows, columns = np.nonzero(pattern.nonzero)
         by_column, by_row = _groups(pattern.nonzero), _groups(pattern.nonzero.T)
         width, height = int(by_column.max(initial=-1)) + 1, int(by_row.max(initial=-1)) + 1
         if width <= height and not _is_backward_only(self.eqn):
             derivatives = self._along(v, position, _directions(by_column, width, self._type(v)))
-            return Block(pattern, derivatives[by_column[columns], rows])
+            return Matrix(pattern, derivatives[by_column[columns], rows])
         derivatives = self._against(v, position, _directions(by_row, height, out))
-        return Block(pattern, derivatives[by_row[rows], columns])
+        return Matrix(pattern, derivatives[by_row[rows], columns])
 
     def _type(self, v: int) -> av.ShapedArray:
         return next(

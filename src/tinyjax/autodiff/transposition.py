@@ -64,7 +64,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             place = calling.leaf_path("result", out_tree, i)
             raise _no_transpose(f"{frames.describe_function(fun)} returned {aval} at {place}")
 
-    return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
+    return LinearTranspose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -81,7 +81,7 @@ class _Linear(records.Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Transpose:
+class LinearTranspose:
     """The transpose of a linear function, a tree of the arrays it keeps.
 
     Attributes:
@@ -120,7 +120,7 @@ class Transpose:
         return f"<transpose of {self.linear}>"
 
 
-tree.register_dataclass(Transpose, ["consts"], ["linear"])
+tree.register_dataclass(LinearTranspose, ["consts"], ["linear"])
 
 
 def _no_transpose(what: str) -> errors.DifferentiationError:

@@ -166,7 +166,7 @@ platform_in_view: Final = config.make_user_context()
 PER_PROCESS: Final = 2048
 
 
-class Place:
+class ArrayLocation:
     """The location of an array: a device, or a sharding."""
 
     __slots__ = ()
@@ -174,7 +174,7 @@ class Place:
 
 @records.leaf
 @attrs.frozen(eq=False, repr=False)
-class Device(Place, records.Record):
+class Device(ArrayLocation, records.Record):
     """A device that holds arrays and runs programs.
 
     Attributes:
@@ -218,7 +218,7 @@ class Device(Place, records.Record):
         """Its number among the devices of its process."""
         return self.id % PER_PROCESS
 
-    def default_memory(self) -> Memory:
+    def default_memory(self) -> DeviceMemory:
         """Return the memory in which arrays lie that were put into no other.
 
         Example:
@@ -226,9 +226,9 @@ class Device(Place, records.Record):
             >>> tinyjax.devices("cpu")[0].default_memory().kind
             'device'
         """
-        return Memory(self)
+        return DeviceMemory(self)
 
-    def addressable_memories(self) -> list[Memory]:
+    def addressable_memories(self) -> list[DeviceMemory]:
         """Return its memories.
 
         Example:
@@ -237,7 +237,7 @@ class Device(Place, records.Record):
             ['device', 'pinned_host', 'unpinned_host']
         """
         kinds = MEMORIES if self.platform == PLATFORM else (MEMORY,)
-        return [Memory(self, kind) for kind in kinds]
+        return [DeviceMemory(self, kind) for kind in kinds]
 
     def memory_stats(self) -> dict[str, int] | None:
         """Return the statistics of its memory, in bytes; None for the processor's.
@@ -275,7 +275,7 @@ MEMORIES: Final = (MEMORY, "pinned_host", "unpinned_host")
 
 @records.leaf
 @attrs.frozen(eq=False, repr=False)
-class Memory(records.Record):
+class DeviceMemory(records.Record):
     """The memory of a device.
 
     Attributes:
@@ -503,12 +503,12 @@ _first: Final[list[Device]] = [Device()]
 
 
 #: Where an array is wanted; None for where it is.
-Placement: TypeAlias = Place | None
+Placement: TypeAlias = ArrayLocation | None
 
 
 def is_place(x: object) -> bool:
     """Return whether it is a location of an array, or None: a leaf in trees of locations."""
-    return x is None or isinstance(x, Place)
+    return x is None or isinstance(x, ArrayLocation)
 
 
 # The hooks for other devices

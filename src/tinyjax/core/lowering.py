@@ -10,7 +10,7 @@ import attrs
 from tinyjax._base import frames
 from tinyjax._base.records import Record
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module, function_text
-from tinyjax.core.stablehlo.types import TensorType, Value, tensor
+from tinyjax.core.stablehlo.types import SSAValue, TensorType, tensor
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.avals import ShapedArray
@@ -108,16 +108,16 @@ class LocatedLowering(Lowering):
     def emit(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[SSAValue],
         results: Sequence[TensorType],
         attributes: Mapping[str, str] | None = None,
         regions: Sequence[str] = (),
-    ) -> list[Value]:
+    ) -> list[SSAValue]:
         outs = super().emit(name, operands, results, attributes, regions)
         self._mark_last()
         return outs
 
-    def constant(self, value: HostArray) -> Value:
+    def constant(self, value: HostArray) -> SSAValue:
         written = len(self.lines)
         constant = super().constant(value)
         if len(self.lines) > written:
@@ -130,8 +130,8 @@ class LocatedLowering(Lowering):
 
 
 def lower_jaxpr(
-    b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value], *, repeated: bool = False
-) -> list[Value]:
+    b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[SSAValue], *, repeated: bool = False
+) -> list[SSAValue]:
     """Write the equations of a jaxpr inline, and return its results.
 
     Args:
@@ -140,9 +140,9 @@ def lower_jaxpr(
         operands: its arguments.
         repeated: whether it is the body of a loop, which is to update its state in place.
     """
-    env: dict[jx.Atom, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
+    env: dict[jx.Atom, SSAValue] = dict(zip(jaxpr.in_binders, operands, strict=True))
 
-    def read(atoms: Sequence[jx.Atom]) -> list[Value]:
+    def read(atoms: Sequence[jx.Atom]) -> list[SSAValue]:
         for x in atoms:
             if type(x) is jx.Lit and x not in env:  # most numbers stand in several equations
                 env[x] = b.constant(x.value.host)
@@ -191,7 +191,7 @@ def lower_jaxpr(
 # Programs for several devices: what writes these, their module holds
 
 
-def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) -> Value:
+def as_parts(b: Lowering, x: SSAValue, aval: ShapedArray, rows: int | None = None) -> SSAValue:
     """Annotate the lowered value of an equation with its sharding on devices, if its type has one.
 
     Args:
@@ -205,15 +205,15 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) 
 
 
 def all_as_parts(
-    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray], rows: int | None = None
-) -> list[Value]:
+    b: Lowering, xs: Sequence[SSAValue], avals: Sequence[ShapedArray], rows: int | None = None
+) -> list[SSAValue]:
     """Annotate several values: the state of a loop, where it begins and where it ends."""
     if b.module.divided is None:
         return [*xs]
     return [as_parts(b, x, aval, rows) for x, aval in zip(xs, avals, strict=True)]
 
 
-def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray, rows: int) -> Value:
+def parts_of_whole(b: Lowering, x: SSAValue, aval: ShapedArray, rows: int) -> SSAValue:
     """Make parts of a stack of so many values, if their type is to say so."""
     divided = b.module.divided
     return x if divided is None else divided.parts_of_whole(b, x, _in_rows(aval, rows))
@@ -223,19 +223,23 @@ def _in_rows(aval: ShapedArray, rows: int | None) -> ShapedArray:
     return aval if rows is None or aval.where is None else aval.stacked(rows)
 
 
-def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
+def from_branch(
+    b: Lowering, xs: Sequence[SSAValue], avals: Sequence[ShapedArray]
+) -> Sequence[SSAValue]:
     """Prepare the results of a branch."""
     return xs if b.module.divided is None else b.module.divided.from_branch(b, xs, avals)
 
 
 def from_branches(
-    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
-) -> Sequence[Value]:
+    b: Lowering, xs: Sequence[SSAValue], avals: Sequence[ShapedArray]
+) -> Sequence[SSAValue]:
     """Return the results of a conditional, whose branches returned prepared ones."""
     return xs if b.module.divided is None else b.module.divided.from_branches(b, xs, avals)
 
 
-def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
+def call_jaxpr(
+    b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[SSAValue]
+) -> list[SSAValue]:
     """Emit a call of the function for a jaxpr, which a module has once.
 
     A program with ordered effects is inlined, so that its callbacks stay in order with others.
@@ -260,7 +264,7 @@ def define(
     result_attributes: Sequence[str] = (),
 ) -> None:
     """Write a function; each parameter and each result may have attributes."""
-    operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
+    operands = [SSAValue(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
     b.parameters = operands
     outs = lower_jaxpr(b, jaxpr, operands)
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))

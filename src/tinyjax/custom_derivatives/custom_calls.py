@@ -406,7 +406,7 @@ def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) ->
 
 
 @attrs.frozen(eq=False)
-class Call(tr.CustomCall):
+class CustomFunctionCall(tr.CustomCall):
     """A call of a function that the user gave rules."""
 
     @property
@@ -464,11 +464,11 @@ class StagedRule:
     Attributes:
         reopen: makes the call with callables again, of its function and of what is closed over.
         has_jvp: whether it defines the derivative, and not the batched form.
-        reverse: as in ``Call``.
-        holds: as in ``Call``; nothing where it was staged itself.
+        reverse: as in ``CustomFunctionCall``.
+        holds: as in ``CustomFunctionCall``; nothing where it was staged itself.
     """
 
-    reopen: Callable[[Callable[..., Sequence[Array]], prim.Arrays], Call]
+    reopen: Callable[[Callable[..., Sequence[Array]], prim.Arrays], CustomFunctionCall]
     has_jvp: bool
     reverse: bool
     holds: Sequence[object] = ()
@@ -513,7 +513,7 @@ _staging: ContextVar[tuple[int, ...]] = ContextVar("tinyjax_rules_being_staged",
 _MOST_LEVELS = 2
 
 
-def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
+def _record(trace: tr.Trace, call: CustomFunctionCall, args: Sequence[Array]) -> Sequence[Array]:
     avals = [x.aval for x in args]
     with tr.use_trace(trace), closures.each_searched_once():
         staged = stage(call.fun, avals)
@@ -533,7 +533,7 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
             # Later, when the derivative is wanted, the tracers it closes over may be gone.
             jvp, extra = _closed_rule(call, call.jvp, avals, len(consts))
             rule = StagedRule(
-                lambda fun, consts: Call(
+                lambda fun, consts: CustomFunctionCall(
                     fun, name, partial(jvp, consts), holds=consts, reverse=reverse, consts=consts
                 ),
                 True,
@@ -599,7 +599,7 @@ def _once(jvp: tr.DerivativeRule) -> tr.DerivativeRule:
 
 
 def _closed_rule(
-    call: Call, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
+    call: CustomFunctionCall, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[_ClosedJvp, Sequence[Array]]:
     """Stage the rule of a call; return it as a function of its closed-over values, and those.
 

@@ -32,7 +32,11 @@ from tinyjax.core.tracing import bind, calling, jaxpr as jx, primitive as prim, 
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
 from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures, custom_calls
-from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
+from tinyjax.custom_derivatives.custom_calls import (
+    CustomFunctionCall,
+    CustomVJPPrimal,
+    SymbolicZero,
+)
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.tree.treedef import in_words
 
@@ -63,7 +67,7 @@ class WholeNumber(int):
         return type(self), (int(self), self.dtype)
 
 
-class _Flat:
+class _Application:
     """One application of a custom function: its arguments' structure, and its result's.
 
     It outlives the application, with the rule that is recorded, and so does not hold the arguments.
@@ -409,7 +413,7 @@ class _Custom(Generic[P, R], PickledAsFunction):
         static = {i: x for i, x in enumerate(positional) if i in chosen}
         dynamic = tuple(x for i, x in enumerate(positional) if i not in chosen)
         leaves, in_tree = tree.flatten(dynamic)
-        flat = _Flat(self, leaves, in_tree, static)
+        flat = _Application(self, leaves, in_tree, static)
         for i in flat.refs:
             leaves[i] = opd.splat(False, NO_DATA)
         operands, state = flat.arrays(leaves, dynamic), flat.state
@@ -421,7 +425,7 @@ class _Custom(Generic[P, R], PickledAsFunction):
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
 
-    def _call(self, flat: _Flat) -> Call:
+    def _call(self, flat: _Application) -> CustomFunctionCall:
         raise NotImplementedError
 
     def _rule_by(self, how: str) -> Callable[..., Any]:
@@ -579,7 +583,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
         self._set_rule(rule, symbolic_zeros=True)
 
-    def _call(self, flat: _Flat) -> Call:
+    def _call(self, flat: _Application) -> CustomFunctionCall:
         rule = self._rule_by("defjvp")
 
         def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
@@ -589,7 +593,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             outs = flat.results(out, rule)
             return outs, flat.tangents(tangent, outs, rule)
 
-        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+        return CustomFunctionCall(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
 
 
 def _add(a: Any, b: Any) -> Any:
@@ -658,7 +662,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         self._set_rule(rule, symbolic_zeros)
         return rule
 
-    def _call(self, flat: _Flat) -> Call:
+    def _call(self, flat: _Application) -> CustomFunctionCall:
         rule = self._rule_by("defderivative")
 
         def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
@@ -668,7 +672,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
             tangent = at_own_lines(tangent_map, *flat.directions(primals, tangents))
             return outs, flat.tangents(tangent, outs, rule)
 
-        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
+        return CustomFunctionCall(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
 
 
 class custom_vjp(_Custom[P, R]):  # noqa: N801
@@ -802,7 +806,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         self.bwd = bwd
         self.logs = True
 
-    def _call(self, flat: _Flat) -> Call:
+    def _call(self, flat: _Application) -> CustomFunctionCall:
         fwd, bwd = self._rule_by("defvjp"), self.bwd
 
         state = flat.state
@@ -872,11 +876,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             of_outs = prim.with_zeros(has_tangent, tangents_out[:n])
             return [*outs, *final_contents], [*of_outs, *tangents_out[n:], *of_contents]
 
-        return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
+        return CustomFunctionCall(
+            flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True
+        )
 
 
 def _backward(
-    flat: _Flat,
+    flat: _Application,
     bwd: Callable[..., Any],
     saved: tuple[tree.PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
@@ -1096,7 +1102,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
         self._set_rule(rule)
         return rule
 
-    def _call(self, flat: _Flat) -> Call:
+    def _call(self, flat: _Application) -> CustomFunctionCall:
         rule = self._rule_by("def_vmap")
 
         def batch(
@@ -1126,7 +1132,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                     )
             return outs, flags
 
-        return Call(
+        return CustomFunctionCall(
             flat.fun,
             self.name,
             batch=batch,

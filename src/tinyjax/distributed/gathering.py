@@ -62,7 +62,7 @@ def address_of(text: str, what: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-class Line:
+class JsonConnection:
     """A connection on which processes send each other messages, each a line of JSON."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -156,7 +156,7 @@ class ProcessGroup:
         devices: how many devices each process has.
     """
 
-    lines: Mapping[int, Line]
+    lines: Mapping[int, JsonConnection]
     devices: Sequence[int]
 
 
@@ -171,10 +171,10 @@ def gather(listener: socket.socket, mine: Handshake, seconds: float) -> ProcessG
     Raises:
         DistributedError: not all have come in time, or they do not agree; all are told so.
     """
-    lines: dict[int, Line] = {}
+    lines: dict[int, JsonConnection] = {}
     devices = {0: mine.devices}
     ends = time.monotonic() + seconds
-    strangers: list[Line] = []
+    strangers: list[JsonConnection] = []
     wrong = ""
     with listener, DefaultSelector() as waiting:
         waiting.register(listener, EVENT_READ)
@@ -190,7 +190,7 @@ def gather(listener: socket.socket, mine: Handshake, seconds: float) -> ProcessG
                 )
             for key, _ in ready:
                 if key.fileobj is listener:
-                    line = Line(listener.accept()[0])
+                    line = JsonConnection(listener.accept()[0])
                     strangers.append(line)
                     waiting.register(line.socket, EVENT_READ, line)
                     continue
@@ -224,7 +224,7 @@ def begin(gathered: ProcessGroup) -> None:
         line.send({"devices": gathered.devices})
 
 
-def _read_hello(line: Line) -> Handshake | None:
+def _read_hello(line: JsonConnection) -> Handshake | None:
     try:
         message = line.receive(_GRACE)
     except TimeoutError:
@@ -311,7 +311,7 @@ def _are_devices(counts: Sequence[object], mine: Handshake) -> bool:
     return len(counts) == mine.num_processes and all(type(n) is int and n > 0 for n in counts)
 
 
-def _reach(address: str, ends: float) -> Line | str:
+def _reach(address: str, ends: float) -> JsonConnection | str:
     """Connect to the first process; return why not, where there is no time left."""
     where = address_of(address, "coordinator_address")
     while True:
@@ -324,7 +324,7 @@ def _reach(address: str, ends: float) -> Line | str:
             if connection.getsockname() != connection.getpeername():
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                return Line(connection)
+                return JsonConnection(connection)
             # Where nobody listens, a connection may get that port itself, and reach itself.
             connection.close()
             why = "nobody listens"

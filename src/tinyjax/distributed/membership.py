@@ -34,7 +34,9 @@ class Membership:
         connection: the connection to XLA's service, once there is one.
     """
 
-    def __init__(self, process_id: int, size: int, lines: Mapping[int, gathering.Line]) -> None:
+    def __init__(
+        self, process_id: int, size: int, lines: Mapping[int, gathering.JsonConnection]
+    ) -> None:
         """Begin to watch the others.
 
         Args:
@@ -44,7 +46,7 @@ class Membership:
         """
         self.process_id: int = process_id
         self.size: int = size
-        self._lines: Mapping[int, gathering.Line] = lines
+        self._lines: Mapping[int, gathering.JsonConnection] = lines
         self.connection: connecting.Connection | None = None
         self._failed: bool = False
         self._finished: set[int] = set()

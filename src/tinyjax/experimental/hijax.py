@@ -372,7 +372,7 @@ jvp_from_lin: Final = VJPHiPrimitive.jvp
 # As functions of flat lists
 
 
-class _Flat:
+class _FlatRules:
     """The rules of a primitive on lists of arrays: those that a user wrote, or these of a batch."""
 
     name: str
@@ -384,7 +384,7 @@ class _Flat:
         return self.name
 
 
-class _Own(_Flat):
+class _Own(_FlatRules):
     """The rules that a user wrote."""
 
     def __init__(self, primitive: VJPHiPrimitive) -> None:
@@ -529,7 +529,7 @@ def _total(accum: ValAccum) -> prim.Tangent:
     return prim.ZERO if isinstance(accum.val, Zero) else accum.val
 
 
-class _Mapped(_Flat):
+class _Mapped(_FlatRules):
     """The rules of a primitive, each batched by ``vmap``."""
 
     def __init__(

@@ -19,14 +19,14 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
 from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import is_inexact
-from tinyjax.export.symbolic_programs import Program
+from tinyjax.export.symbolic_programs import ExportedProgram
 
 
 @attrs.frozen(eq=False, repr=False)
 class CallExportedParams(prim.Params):
     """An exported program to be called."""
 
-    program: Program
+    program: ExportedProgram
 
 
 call_exported_p: prim.Primitive[CallExportedParams] = prim.Primitive(
@@ -152,7 +152,7 @@ def _tangent_transpose(
 
 
 @lru_cache(maxsize=256)
-def calling(program: Program) -> jx.Jaxpr:
+def calling(program: ExportedProgram) -> jx.Jaxpr:
     """Return a jaxpr that does nothing but call a program."""
 
     def call(*args: Array) -> list[Array]:

@@ -24,7 +24,7 @@ from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.export import families, format, polynomials, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
-from tinyjax.export.symbolic_programs import Program, refusing, sizes_text, with_sizes
+from tinyjax.export.symbolic_programs import ExportedProgram, refusing, sizes_text, with_sizes
 
 # ``Exported``: a program that needs nothing of its source.
 
@@ -62,7 +62,7 @@ class Exported(format.Description):
     """
 
     _make_vjp: Callable[[], Exported] | None = None
-    _family: families.Family | None = None
+    _family: families.ProgramFamily | None = None
     _divided: families.ShardedForm | None = None
     _cache: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
@@ -125,7 +125,7 @@ class Exported(format.Description):
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.for_devices(devices))
         operands = families.with_shardings(operands, on_devices.ins, on_devices.mesh)
-        program = Program(
+        program = ExportedProgram(
             self.fun_name,
             "",
             on_devices.jaxpr.in_avals,
@@ -204,7 +204,7 @@ class Exported(format.Description):
             self._cache.clear()
         return self._once(key, lambda: self._sized(family, dict(key)))
 
-    def _sized(self, family: families.Family, sizes: dict[str, int]) -> Exported:
+    def _sized(self, family: families.ProgramFamily, sizes: dict[str, int]) -> Exported:
         make_vjp = None
         if self._make_vjp is not None:
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
@@ -222,7 +222,7 @@ class Exported(format.Description):
             portable=portables[0],
             others=tuple(portables[1:]),
             make_vjp=make_vjp,
-            family=families.Family(jaxpr, None, frozenset(names)) if names else None,
+            family=families.ProgramFamily(jaxpr, None, frozenset(names)) if names else None,
         )
 
     def _of_types(self, in_tree: tree.PyTreeDef, arrays: Sequence[Array]) -> Exported:
@@ -432,11 +432,11 @@ class Exported(format.Description):
         return format.encode(content, key)
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ExportedProgram:
         """The program as the primitive that calls it knows it."""
         return self._once(
             "program",
-            lambda: Program(
+            lambda: ExportedProgram(
                 self.fun_name,
                 self.portable,
                 self._parameters,
@@ -461,7 +461,7 @@ class Exported(format.Description):
 
 
 def _run(
-    program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()
+    program: ExportedProgram, operands: Sequence[Array], donated: tuple[int, ...] = ()
 ) -> Sequence[Array]:
     if tr.current_trace().evaluates:
         return tr.bind(jit.jit_p, operands, jit.JitParams(calling(program), program.name, donated))

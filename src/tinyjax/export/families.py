@@ -258,7 +258,7 @@ def with_shardings(
 
 
 @attrs.frozen(eq=False)
-class Family:
+class ProgramFamily:
     """A program for many sizes.
 
     Attributes:
@@ -272,7 +272,7 @@ class Family:
     variables: frozenset[str]
 
 
-def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int) -> Family:
+def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int) -> ProgramFamily:
     """Return a program for many sizes, all of which the shapes of its arguments determine.
 
     Args:
@@ -289,22 +289,22 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int)
         raise calls_python(name)
     avals = jaxpr.in_avals[num_consts:]
     scope = scope_of(avals, name)
-    places: list[Place] = []
+    places: list[SizePosition] = []
     for i, (which, *rest) in enumerate(leaf_paths(in_tree)):
         at = tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)
         places += [
-            Place(f"{at}.shape[{axis}]", i, axis, n)
+            SizePosition(f"{at}.shape[{axis}]", i, axis, n)
             for axis, n in enumerate(avals[i].shape)
             if is_symbolic_dim(n)
         ]
     solution = Solution.find(name, scope, places)
     known = {step.variable for step in solution.steps}
     symbolic_programs.inspect(jaxpr, name, scope, known)
-    return Family(jaxpr, solution, frozenset(known))
+    return ProgramFamily(jaxpr, solution, frozenset(known))
 
 
 @attrs.frozen
-class Place:
+class SizePosition:
     """The position of a size among the arguments.
 
     Attributes:
@@ -344,7 +344,7 @@ def scope_of(avals: Sequence[ShapedArray], name: str) -> SymbolicScope:
 
 
 @attrs.frozen
-class Step:
+class SolutionStep:
     """The solution for one variable: ``size = factor * variable + rest``.
 
     Attributes:
@@ -355,7 +355,7 @@ class Step:
     """
 
     variable: str
-    place: Place
+    place: SizePosition
     factor: int
     rest: polynomials.Polynomial
 
@@ -373,17 +373,17 @@ class Solution:
 
     name: str
     scope: SymbolicScope
-    places: tuple[Place, ...]
-    steps: tuple[Step, ...]
+    places: tuple[SizePosition, ...]
+    steps: tuple[SolutionStep, ...]
 
     @classmethod
-    def find(cls, name: str, scope: SymbolicScope, places: Sequence[Place]) -> Solution:
+    def find(cls, name: str, scope: SymbolicScope, places: Sequence[SizePosition]) -> Solution:
         """Find how the sizes of calls are found.
 
         Raises:
             ArgumentError: there is a variable that the arguments' shapes do not tell.
         """
-        steps: list[Step] = []
+        steps: list[SolutionStep] = []
         solved: set[str] = set()
         pending = list(places)
         while pending:
@@ -448,7 +448,7 @@ class Solution:
         )
 
 
-def _shapes(places: Sequence[Place]) -> str:
+def _shapes(places: Sequence[SizePosition]) -> str:
     return ", ".join([f"{place.name} = {place.dim}" for place in places])
 
 
@@ -457,7 +457,7 @@ def variables_of(dim: int) -> set[str]:
     return polynomials.variables(dim.polynomial) if isinstance(dim, SymbolicDim) else set()
 
 
-def _step(place: Place, solved: set[str]) -> Step | None:
+def _step(place: SizePosition, solved: set[str]) -> SolutionStep | None:
     """Return the solution of a size for a variable that is not known yet, if there is one."""
     dim = place.dim
     assert isinstance(dim, SymbolicDim), "only symbolic sizes have places"
@@ -468,4 +468,4 @@ def _step(place: Place, solved: set[str]) -> Step | None:
     if len(term) != 1 or term[0][1] != 1 or term[0][0].operands:
         return None
     rest = tuple([item for item in dim.polynomial if item != new[0]])
-    return Step(term[0][0].name, place, factor, rest)
+    return SolutionStep(term[0][0].name, place, factor, rest)

@@ -146,10 +146,10 @@ def encode_program(jaxpr: jx.Jaxpr) -> str:
     Raises:
         ExportError: it holds something of this process, or a primitive of another package.
     """
-    return json.dumps(_Writer().encode(jaxpr), separators=(",", ":"))
+    return json.dumps(_JaxprEncoder().encode(jaxpr), separators=(",", ":"))
 
 
-class _Writer:
+class _JaxprEncoder:
     def __init__(self) -> None:
         self._names: dict[prim.Primitive[Any], tuple[str, str]] = _names_of_primitives()
         self._numbers: dict[int, int] = {}

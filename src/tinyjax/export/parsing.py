@@ -24,7 +24,7 @@ from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export import polynomials
 
 
-class Scope(Protocol):
+class SizeScope(Protocol):
     """The scope of sizes, which makes them from polynomials."""
 
     def dim(self, p: polynomials.Polynomial) -> int:
@@ -39,7 +39,7 @@ _TOKEN: Final = re.compile(r"\s*(?:(\.\.\.|[A-Za-z_][A-Za-z_0-9]*|[0-9]+|[-+*^()
 class _Parser:
     """Reads one text from left to right."""
 
-    def __init__(self, text: str, scope: Scope, like: Sequence[int | None] | None) -> None:
+    def __init__(self, text: str, scope: SizeScope, like: Sequence[int | None] | None) -> None:
         self._text = text
         self._scope = scope
         self._like = like
@@ -204,7 +204,7 @@ def polynomial(dim: int) -> polynomials.Polynomial:
 
 
 def parse_shape(
-    text: str, scope: Scope, like: Sequence[int | None] | None = None
+    text: str, scope: SizeScope, like: Sequence[int | None] | None = None
 ) -> tuple[int, ...]:
     """Read a shape.
 
@@ -223,7 +223,7 @@ def parse_shape(
 
 
 def parse_constraint(
-    text: str, scope: Scope
+    text: str, scope: SizeScope
 ) -> tuple[polynomials.Polynomial, str, polynomials.Polynomial]:
     """Read a constraint: its left side, its comparison, and its right side.
 

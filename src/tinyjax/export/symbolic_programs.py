@@ -27,7 +27,7 @@ _LARGEST: Final = 2**31
 
 
 @attrs.frozen(repr=False)
-class Program:
+class ExportedProgram:
     """An exported program, as the primitive that calls it sees it.
 
     Attributes:
@@ -53,10 +53,12 @@ class Program:
     text: Callable[[], str] = attrs.field(eq=False)
     pull_back: Callable[..., Any] | None = attrs.field(eq=False)
     jaxpr: jx.Jaxpr | None = None
-    of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
+    of_sizes: Callable[[Mapping[str, int]], ExportedProgram] | None = attrs.field(
+        default=None, eq=False
+    )
     divided: jx.Jaxpr | None = None
 
-    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
+    def with_sizes(self, sizes: Mapping[str, int]) -> ExportedProgram:
         """Return the same with sizes in place of variables."""
         return self if self.of_sizes is None else self.of_sizes(sizes)
 
@@ -172,7 +174,7 @@ class Rewriting:
             return tuple(map(self.value, value))
         if isinstance(value, av.ShapedArray):
             return self.aval(value)
-        if isinstance(value, Program):
+        if isinstance(value, ExportedProgram):
             return self.sized(value)
         if isinstance(value, prim.Params) or (
             records.has_fields(type(value)) and not isinstance(value, tree.PyTreeDef)
@@ -180,7 +182,7 @@ class Rewriting:
             return self._record(value)
         return self.size(value) if isinstance(value, dims.SymbolicDim) else value
 
-    def sized(self, value: Program) -> Program:
+    def sized(self, value: ExportedProgram) -> ExportedProgram:
         """Return a parameter that contains a program for many sizes."""
         return value
 
@@ -225,7 +227,7 @@ class Substitution(Rewriting):
     def size(self, value: dims.SymbolicDim) -> int:
         return dims.substituted(value, self._sizes)
 
-    def sized(self, value: Program) -> Program:
+    def sized(self, value: ExportedProgram) -> ExportedProgram:
         return value.with_sizes(self._sizes)
 
 

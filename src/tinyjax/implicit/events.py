@@ -17,7 +17,7 @@ from tinyjax.implicit import runge_kutta
 
 
 @attrs.frozen
-class Rule:
+class EventConditions:
     """The conditions of an event.
 
     Attributes:
@@ -43,8 +43,8 @@ class Occurrences(NamedTuple):
     end: Array
 
 
-class _Search(NamedTuple):
-    last: runge_kutta.State
+class _EventSearch(NamedTuple):
+    last: runge_kutta.RungeKuttaStep
     values: Array
     events: Occurrences
 
@@ -52,11 +52,11 @@ class _Search(NamedTuple):
 def occurrences(
     field: runge_kutta.Field,
     functions: Callable[[Array, Array], Array],
-    rules: Sequence[Rule],
+    rules: Sequence[EventConditions],
     y0: Array,
     span: tuple[Array, Array],
     most: int,
-    steps: runge_kutta.Steps,
+    steps: runge_kutta.StepControl,
 ) -> Occurrences:
     """Find events by the signs of functions at the ends of steps, and by bisection within.
 
@@ -76,11 +76,11 @@ def occurrences(
     none = jnp.full(count, jnp.inf, begin.dtype)
     bisections = np.finfo(begin.dtype).nmant + 8
 
-    def goes_on(s: _Search) -> Array:
+    def goes_on(s: _EventSearch) -> Array:
         going: Array = (s.last.time < end) & (s.events.end == jnp.inf)
         return going & (s.last.iterations < steps.mxstep) & ~runge_kutta.is_stuck(s.last)
 
-    def roots_in(last: runge_kutta.State, rises: Array) -> Array:
+    def roots_in(last: runge_kutta.RungeKuttaStep, rises: Array) -> Array:
         def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) / 2
@@ -92,7 +92,7 @@ def occurrences(
         ends = jnp.full_like(none, last.begin), jnp.full_like(none, last.time)
         return loops.fori_loop(0, bisections, halve, ends)[1]
 
-    def step(s: _Search) -> _Search:
+    def step(s: _EventSearch) -> _EventSearch:
         last = runge_kutta.step(field, s.last, steps)
         moved = last.time > s.last.time
         values = jnp.where(moved, functions(last.time, last.y), s.values)
@@ -106,10 +106,12 @@ def occurrences(
         kept = (roots < jnp.inf) & (roots <= stop)
         place = (jnp.arange(most) == counts[:, None]) & kept[:, None]
         times = jnp.where(place, roots[:, None], times)
-        return _Search(last, values, Occurrences(times, counts + kept, stop))
+        return _EventSearch(last, values, Occurrences(times, counts + kept, stop))
 
     start = Occurrences(
         jnp.full((count, most), jnp.inf, begin.dtype), jnp.zeros(count, jnp.int32), none[0]
     )
-    first = _Search(runge_kutta.first_state(field, y0, begin, steps), functions(begin, y0), start)
+    first = _EventSearch(
+        runge_kutta.first_state(field, y0, begin, steps), functions(begin, y0), start
+    )
     return while_loop(goes_on, step, first).events

@@ -18,7 +18,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class Options(TypedDict, total=False):
+class FixedPointOptions(TypedDict, total=False):
     """Options of ``fixed_point``."""
 
     method: Literal["iteration", "anderson", "newton"]
@@ -28,7 +28,7 @@ class Options(TypedDict, total=False):
     history: int
 
 
-class Plain(Options, total=False):
+class PlainFixedPointOptions(FixedPointOptions, total=False):
     """Those of a call that returns no information beside the result."""
 
     has_aux: Literal[False]
@@ -36,19 +36,31 @@ class Plain(Options, total=False):
 
 @overload
 def fixed_point(
-    f: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
+    f: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    **options: Unpack[PlainFixedPointOptions],
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
+    f: frames.Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    **options: Unpack[PlainFixedPointOptions],
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
+    f: frames.Function[object],
+    x0: T,
+    args: tuple[Any, ...],
+    **options: Unpack[PlainFixedPointOptions],
 ) -> T: ...
 @overload
 def fixed_point(
-    f: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]
+    f: Callable[[T], object],
+    x0: T,
+    args: tuple[()] = ...,
+    **options: Unpack[PlainFixedPointOptions],
 ) -> T: ...
 @overload
 def fixed_point(
@@ -57,7 +69,7 @@ def fixed_point(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[Options],
+    **options: Unpack[FixedPointOptions],
 ) -> Any: ...
 @checking.checked
 def fixed_point(  # noqa: PLR0913
@@ -136,7 +148,7 @@ def fixed_point(  # noqa: PLR0913
     return (x, info) if has_aux else x
 
 
-class _State(NamedTuple):
+class _AndersonState(NamedTuple):
     x: Array
     value: Array
     steps: Array
@@ -149,16 +161,16 @@ def _iterate(
 ) -> tuple[Array, krylov.Info]:
     """Iterate, combining the last ``depth`` results."""
 
-    def error(s: _State) -> Array:
+    def error(s: _AndersonState) -> Array:
         return krylov.norm(s.value - s.x)
 
-    def far(s: _State) -> Array:
+    def far(s: _AndersonState) -> Array:
         return ~(error(s) <= tol * (1.0 + krylov.norm(s.x)))
 
-    def going(s: _State) -> Array:
+    def going(s: _AndersonState) -> Array:
         return far(s) & jnp.isfinite(error(s)) & (s.iterations < maxiter)
 
-    def step(s: _State) -> _State:
+    def step(s: _AndersonState) -> _AndersonState:
         residual = s.value - s.x
         x = s.value
         if depth:
@@ -174,10 +186,10 @@ def _iterate(
             row = s.iterations % depth
             steps = steps.at[row].set(x - s.x)
             changes = changes.at[row].set(value - x - residual)
-        return _State(x, value, steps, changes, s.iterations + 1)
+        return _AndersonState(x, value, steps, changes, s.iterations + 1)
 
     zeros = jnp.zeros((depth, x0.shape[0]), x0.dtype)
-    first = _State(x0, fun(x0), zeros, zeros, jnp.zeros((), dtypes.int32))
+    first = _AndersonState(x0, fun(x0), zeros, zeros, jnp.zeros((), dtypes.int32))
     last = while_loop(going, step, first)
     # the value is one application nearer than its argument
     return last.value, krylov.Info(~far(last), last.iterations, error(last))

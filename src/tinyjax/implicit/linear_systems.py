@@ -18,7 +18,7 @@ from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.array import is_array_like
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
-from tinyjax.implicit.vectors import Space, follow, space_of, strong
+from tinyjax.implicit.vectors import VectorSpace, follow, space_of, strong
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
@@ -27,7 +27,7 @@ Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
 LinearSolver: TypeAlias = Method | Callable[[Callable[[Any], Any], Any], Any]
 
 
-class Options(TypedDict, total=False):
+class LinearSolveOptions(TypedDict, total=False):
     """Options of ``linear_solve``."""
 
     method: Method | None
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
     restart: int
 
 
-class Plain(Options, total=False):
+class PlainLinearSolveOptions(LinearSolveOptions, total=False):
     """Those of a call that returns no information beside the result."""
 
     has_aux: Literal[False]
@@ -47,13 +47,19 @@ class Plain(Options, total=False):
 
 @overload
 def linear_solve(
-    A: ArrayLike | Callable[[Any], Any], b: ArrayLike, **options: Unpack[Plain]
+    A: ArrayLike | Callable[[Any], Any], b: ArrayLike, **options: Unpack[PlainLinearSolveOptions]
 ) -> Array: ...
 @overload
-def linear_solve(A: ArrayLike | Callable[[Any], Any], b: T, **options: Unpack[Plain]) -> T: ...
+def linear_solve(
+    A: ArrayLike | Callable[[Any], Any], b: T, **options: Unpack[PlainLinearSolveOptions]
+) -> T: ...
 @overload
 def linear_solve(
-    A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[Options]
+    A: ArrayLike | Callable[[Any], Any],
+    b: Any,
+    *,
+    has_aux: bool,
+    **options: Unpack[LinearSolveOptions],
 ) -> Any: ...
 @checking.checked
 def linear_solve(  # noqa: PLR0913
@@ -131,7 +137,7 @@ def linear_solve(  # noqa: PLR0913
     if tol is not None:
         tol = stop_gradient(opd.as_array(tol))
     atol = stop_gradient(opd.as_array(atol))
-    settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
+    settings = SolverSettings(method or "dense", preconditioner, tol, atol, maxiter, restart)
     start = None if x0 is None else _guess(x0, space)
     x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)
     return (x, info) if has_aux else x
@@ -154,7 +160,7 @@ def _check_matrix(matrix: Array, b: Any) -> None:
         )
 
 
-def _guess(x0: Any, space: Space) -> Array:
+def _guess(x0: Any, space: VectorSpace) -> Array:
     leaves, treedef = tree.flatten(x0)
     arrays = [opd.as_array(x) for x in leaves]
     if treedef != space.treedef or any(
@@ -169,7 +175,7 @@ def _guess(x0: Any, space: Space) -> Array:
 
 
 @attrs.frozen(eq=False)
-class Settings:
+class SolverSettings:
     """The options for solving a linear system; the fields are the arguments of ``linear_solve``."""
 
     method: Method = "dense"
@@ -180,7 +186,7 @@ class Settings:
     restart: int = 20
 
     def solve(
-        self, multiply: Callable[[Any], Any], b: Any, space: Space, x0: Array | None = None
+        self, multiply: Callable[[Any], Any], b: Any, space: VectorSpace, x0: Array | None = None
     ) -> tuple[Any, krylov.Info]:
         """Solve a system of trees."""
         if self.method == "dense":
@@ -230,12 +236,12 @@ class Settings:
         return krylov.gmres(matvec, b, start, precondition, least, most, self.restart)
 
 
-def matrix_of(multiply: krylov.Operator, space: Space) -> Array:
+def matrix_of(multiply: krylov.Operator, space: VectorSpace) -> Array:
     """Return the matrix of a linear function of vectors."""
     return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
 
-def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, krylov.Info]:
+def _dense(multiply: Callable[[Any], Any], b: Any, space: VectorSpace) -> tuple[Any, krylov.Info]:
     right = space.flatten(b)
     matrix = matrix_of(space.on_vectors(multiply), space)
     x = jnp.linalg.solve(matrix, right)
@@ -245,7 +251,9 @@ def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, k
     )
 
 
-def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> krylov.Operator:
+def prepared(
+    solver: LinearSolver, multiply: krylov.Operator, space: VectorSpace
+) -> krylov.Operator:
     """Return a solver of systems with one matrix, a function of vectors, for many right sides."""
     if solver == "dense":
         matrix = matrix_of(multiply, space)
@@ -256,5 +264,5 @@ def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> k
 
     if callable(solver):
         return space.on_vectors(partial(solver, of_trees))
-    settings = Settings(solver)
+    settings = SolverSettings(solver)
     return space.on_vectors(lambda b: settings.solve(of_trees, b, space)[0])

@@ -21,7 +21,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class Options(TypedDict, total=False):
+class MinimizeOptions(TypedDict, total=False):
     """Options of ``minimize``."""
 
     method: Literal["lbfgs", "gradient_descent"]
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     history: int
 
 
-class Plain(Options, total=False):
+class PlainMinimizeOptions(MinimizeOptions, total=False):
     """Those of a call that returns no information beside the result."""
 
     has_aux: Literal[False]
@@ -39,19 +39,31 @@ class Plain(Options, total=False):
 
 @overload
 def minimize(
-    fun: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
+    fun: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    **options: Unpack[PlainMinimizeOptions],
 ) -> Array: ...
 @overload
 def minimize(
-    fun: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
+    fun: frames.Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    **options: Unpack[PlainMinimizeOptions],
 ) -> Array: ...
 @overload
 def minimize(
-    fun: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
+    fun: frames.Function[object],
+    x0: T,
+    args: tuple[Any, ...],
+    **options: Unpack[PlainMinimizeOptions],
 ) -> T: ...
 @overload
 def minimize(
-    fun: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]
+    fun: Callable[[T], object],
+    x0: T,
+    args: tuple[()] = ...,
+    **options: Unpack[PlainMinimizeOptions],
 ) -> T: ...
 @overload
 def minimize(
@@ -60,7 +72,7 @@ def minimize(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[Options],
+    **options: Unpack[MinimizeOptions],
 ) -> Any: ...
 @checking.checked
 def minimize(  # noqa: PLR0913
@@ -136,7 +148,7 @@ def minimize(  # noqa: PLR0913
     return (x, info) if has_aux else x
 
 
-class _State(NamedTuple):
+class _DescentState(NamedTuple):
     x: Array
     value: Array
     slope: Array
@@ -165,10 +177,10 @@ def _descend(
     both = api.value_and_grad(fun)
     eps = float(np.finfo(x0.dtype).eps)
 
-    def going(s: _State) -> Array:
+    def going(s: _DescentState) -> Array:
         return (krylov.norm(s.slope) > tol) & ~s.stuck & (s.iterations < maxiter)
 
-    def step(s: _State) -> _State:
+    def step(s: _DescentState) -> _DescentState:
         direction = -(memory.times(s.memory, s.slope) if memory else s.slope)
         fall = s.slope @ direction
         direction = jnp.where(fall < 0, direction, -s.slope)
@@ -193,13 +205,13 @@ def _descend(
             scale = jnp.ones_like(scale)
         both_ends = zip(s[:3], accepted[1:], strict=True)
         x, value, slope = [jnp.where(stuck, before, now) for before, now in both_ends]
-        return _State(x, value, slope, after, scale, s.iterations + 1, stuck)
+        return _DescentState(x, value, slope, after, scale, s.iterations + 1, stuck)
 
     value, slope = both(x0)
     scale = 1 / jnp.maximum(krylov.norm(slope), 1.0)
     no = jnp.zeros((), dtypes.bool_)
     start = memory.start if memory else ()
-    first = _State(x0, value, slope, start, scale, jnp.zeros((), dtypes.int32), no)
+    first = _DescentState(x0, value, slope, start, scale, jnp.zeros((), dtypes.int32), no)
     last = while_loop(going, step, first)
     length = krylov.norm(last.slope)
     return last.x, krylov.Info(length <= tol, last.iterations, length)

@@ -14,7 +14,7 @@ from tinyjax.core.values import Array
 from tinyjax.implicit import krylov
 
 
-class _State(NamedTuple):
+class _NewtonState(NamedTuple):
     x: Array
     value: Array
     iterations: Array
@@ -43,10 +43,10 @@ def newton(
         maxiter: the most steps.
     """
 
-    def going(s: _State) -> Array:
+    def going(s: _NewtonState) -> Array:
         return ~(s.converged | s.stuck) & (s.iterations < maxiter)
 
-    def step(s: _State) -> _State:
+    def step(s: _NewtonState) -> _NewtonState:
         _, slope = api.linearize(fun, s.x)
         step = solver(slope)(s.value)
         before, length = krylov.norm(s.value), krylov.norm(step)
@@ -66,7 +66,7 @@ def newton(
         one = jnp.ones((), before.dtype)
         scale, x, value = while_loop(too_long, halve, (one, full, fun(full)))
         done = before == 0
-        return _State(
+        return _NewtonState(
             jnp.where(done, s.x, x),
             jnp.where(done, s.value, value),
             s.iterations + 1,
@@ -75,7 +75,7 @@ def newton(
         )
 
     no = jnp.zeros((), dtypes.bool_)
-    first = _State(x0, fun(x0), jnp.zeros((), dtypes.int32), no, no)
+    first = _NewtonState(x0, fun(x0), jnp.zeros((), dtypes.int32), no, no)
     last = while_loop(going, step, first)
     return last.x, krylov.Info(last.converged, last.iterations, krylov.norm(last.value))
 

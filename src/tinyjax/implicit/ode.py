@@ -27,7 +27,7 @@ T = TypeVar("T")
 Flow = Callable[[Sequence[Array], Array, Array], Array]
 
 
-class Options(TypedDict, total=False):
+class OdeOptions(TypedDict, total=False):
     """Options of ``odeint``."""
 
     rtol: float
@@ -39,7 +39,7 @@ class Options(TypedDict, total=False):
     taylor_order: int | None
 
 
-class Plain(Options, total=False):
+class PlainOdeOptions(OdeOptions, total=False):
     """Those of a call that returns no information beside the result."""
 
     has_aux: Literal[False]
@@ -47,11 +47,14 @@ class Plain(Options, total=False):
 
 @overload
 def odeint(
-    func: Callable[[Array, Array], object], y0: ArrayLike, t: ArrayLike, **options: Unpack[Plain]
+    func: Callable[[Array, Array], object],
+    y0: ArrayLike,
+    t: ArrayLike,
+    **options: Unpack[PlainOdeOptions],
 ) -> Array: ...
 @overload
 def odeint(
-    func: Callable[[T, Array], object], y0: T, t: ArrayLike, **options: Unpack[Plain]
+    func: Callable[[T, Array], object], y0: T, t: ArrayLike, **options: Unpack[PlainOdeOptions]
 ) -> T: ...
 @overload
 def odeint(
@@ -61,7 +64,7 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    **options: Unpack[Plain],
+    **options: Unpack[PlainOdeOptions],
 ) -> Array: ...
 @overload
 def odeint(
@@ -71,7 +74,7 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    **options: Unpack[Plain],
+    **options: Unpack[PlainOdeOptions],
 ) -> T: ...
 @overload
 def odeint(
@@ -80,7 +83,7 @@ def odeint(
     t: ArrayLike,
     *args: Any,
     has_aux: bool,
-    **options: Unpack[Options],
+    **options: Unpack[OdeOptions],
 ) -> Any: ...
 @checking.checked
 def odeint(  # noqa: PLR0913
@@ -174,7 +177,7 @@ def odeint(  # noqa: PLR0913
         slope = space.join(closed.flat(inner, *space.split(y), directed_time))
         return sign.astype(slope.dtype) * slope
 
-    steps = runge_kutta.Steps(rtol, atol, mxstep, hmax, checkpoints, taylor_order)
+    steps = runge_kutta.StepControl(rtol, atol, mxstep, hmax, checkpoints, taylor_order)
     all_consts = [*consts, sign]
     if gradient == "checkpointed":
         states, info = _integrate(
@@ -187,7 +190,7 @@ def odeint(  # noqa: PLR0913
 
 
 def _integrate(
-    field: runge_kutta.Field, y0: Array, times: Array, steps: runge_kutta.Steps
+    field: runge_kutta.Field, y0: Array, times: Array, steps: runge_kutta.StepControl
 ) -> tuple[Array, Info]:
     if steps.taylor_order is None:
         return runge_kutta.integrate(field, y0, times, steps)
@@ -252,7 +255,7 @@ def solve_flow(
     y0: Array,
     times: Array,
     consts: Sequence[Array],
-    steps: runge_kutta.Steps,
+    steps: runge_kutta.StepControl,
     varying: Sequence[int],
 ) -> tuple[Array, Info]:
     """Solve an equation; the derivative of the solution solves equations in its turn.
@@ -331,7 +334,7 @@ def solve_flow(
         n = cts.shape[1]
         chosen = [consts[i] for i in varying]
         avals = tuple([c.aval for c in chosen])
-        constants = vectors.Space(tree.structure(chosen), avals, cts.dtype)
+        constants = vectors.VectorSpace(tree.structure(chosen), avals, cts.dtype)
 
         def back(consts: Sequence[Array], y: Array, time: Array) -> Array:
             # with time turned round; of a constant the cotangent adds up along the way

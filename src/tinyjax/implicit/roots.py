@@ -21,7 +21,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class Options(TypedDict, total=False):
+class RootOptions(TypedDict, total=False):
     """Options of ``root``."""
 
     bracket: tuple[ArrayLike, ArrayLike] | None
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     maxiter: int | None
 
 
-class Plain(Options, total=False):
+class PlainRootOptions(RootOptions, total=False):
     """Those of a call that returns no information beside the result."""
 
     has_aux: Literal[False]
@@ -39,24 +39,32 @@ class Plain(Options, total=False):
 
 @overload
 def root(
-    f: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
+    f: Callable[[Array], object],
+    x0: ArrayLike,
+    args: tuple[()] = ...,
+    **options: Unpack[PlainRootOptions],
 ) -> Array: ...
 @overload
 def root(
-    f: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
+    f: frames.Function[object],
+    x0: ArrayLike,
+    args: tuple[Any, ...],
+    **options: Unpack[PlainRootOptions],
 ) -> Array: ...
 @overload
 def root(
-    f: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
+    f: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[PlainRootOptions]
 ) -> T: ...
 @overload
-def root(f: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]) -> T: ...
+def root(
+    f: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[PlainRootOptions]
+) -> T: ...
 @overload
 def root(
     f: frames.Function[object],
     x0: None = ...,
     args: tuple[Any, ...] = ...,
-    **options: Unpack[Plain],
+    **options: Unpack[PlainRootOptions],
 ) -> Array: ...
 @overload
 def root(
@@ -65,7 +73,7 @@ def root(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[Options],
+    **options: Unpack[RootOptions],
 ) -> Any: ...
 @checking.checked
 def root(  # noqa: PLR0913

@@ -65,7 +65,7 @@ _DENSE: Final = np.array(
 
 
 @attrs.frozen
-class Steps:
+class StepControl:
     """The rules for choosing steps.
 
     Attributes:
@@ -86,7 +86,7 @@ class Steps:
     taylor_order: int | None = None
 
 
-class State(NamedTuple):
+class RungeKuttaStep(NamedTuple):
     """The last step made: from ``start`` at ``begin``, of length ``length``, to ``y`` at ``time``.
 
     ``stages`` are the derivatives in it; ``step`` is how long the next one is to be. ``forced``
@@ -110,7 +110,7 @@ class State(NamedTuple):
 _MOST_FORCED: Final = 8
 
 
-def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Array, Info]:
+def integrate(field: Field, y0: Array, times: Array, steps: StepControl) -> tuple[Array, Info]:
     """Integrate from the first time to the last, and interpolate at all of them.
 
     The times increase. Derivatives take the lengths of the steps as given.
@@ -122,11 +122,11 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     return through(state, lambda s: step(field, s, steps), interpolate, y0, times, steps)
 
 
-def first_state(field: Field, y0: Array, time: Array, steps: Steps) -> State:
+def first_state(field: Field, y0: Array, time: Array, steps: StepControl) -> RungeKuttaStep:
     """Return what is known at the first time."""
     slope = field(y0, time)
     first = stop_gradient(_first_step(field, y0, slope, time, steps))
-    return State(
+    return RungeKuttaStep(
         y0,
         slope,
         time,
@@ -155,7 +155,7 @@ def through(
     interpolate: Callable[[S, Array], Array],
     y0: Array,
     times: Array,
-    steps: Steps,
+    steps: StepControl,
 ) -> tuple[Array, Info]:
     """Make steps until each time is passed, and interpolate there.
 
@@ -190,7 +190,7 @@ def through(
     return states, Info(converged, last.iterations, residual)
 
 
-def step(field: Field, s: State, steps: Steps) -> State:
+def step(field: Field, s: RungeKuttaStep, steps: StepControl) -> RungeKuttaStep:
     """Try a step; keep it if its error is small enough, and choose the next one's length."""
     h = s.step
     dtype = s.y.dtype
@@ -221,7 +221,7 @@ def step(field: Field, s: State, steps: Steps) -> State:
     forced = jnp.where(
         is_shortest & ~good, s.forced + jnp.where(finite, 1, _MOST_FORCED + 1), s.forced
     )
-    return State(
+    return RungeKuttaStep(
         jnp.where(accepted, y, s.y),
         jnp.where(accepted, stages[6], s.slope),
         jnp.where(accepted, s.time + h, s.time),
@@ -242,7 +242,7 @@ def shortest_step(time: Array) -> Array:
     return jnp.maximum(rounding, float(limits.tiny))
 
 
-def interpolate(s: State, time: Array) -> Array:
+def interpolate(s: RungeKuttaStep, time: Array) -> Array:
     """Return the state at a time in the last step."""
     moved = s.length > 0
     part = jnp.where(moved, (time - s.begin) / jnp.where(moved, s.length, 1), 0)
@@ -252,7 +252,7 @@ def interpolate(s: State, time: Array) -> Array:
     return s.start + s.length.astype(s.y.dtype) * change
 
 
-def _first_step(field: Field, y0: Array, slope: Array, time: Array, steps: Steps) -> Array:
+def _first_step(field: Field, y0: Array, slope: Array, time: Array, steps: StepControl) -> Array:
     """Hairer's guess of the first step's length."""
     scale = steps.atol + steps.rtol * jnp.abs(y0)
 

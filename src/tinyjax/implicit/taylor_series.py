@@ -19,7 +19,7 @@ from tinyjax.core.values import Array
 from tinyjax.implicit import krylov, runge_kutta
 
 
-class _State(NamedTuple):
+class _TaylorStep(NamedTuple):
     """The last step made: from ``begin`` to ``time``, where the state is ``y``.
 
     ``coefficients`` are those of the powers of the time since ``begin``, by rows. ``forced`` counts
@@ -35,19 +35,21 @@ class _State(NamedTuple):
 
 
 def integrate(
-    field: runge_kutta.Field, y0: Array, times: Array, order: int, steps: runge_kutta.Steps
+    field: runge_kutta.Field, y0: Array, times: Array, order: int, steps: runge_kutta.StepControl
 ) -> tuple[Array, krylov.Info]:
     """Integrate as ``runge_kutta.integrate`` does."""
     zero = jnp.zeros((), dtypes.int32)
     still = jnp.zeros((order, *y0.shape), y0.dtype)
     start = jnp.concatenate([y0[None], still])
-    state = _State(y0, times[0], times[0], start, zero, zero)
+    state = _TaylorStep(y0, times[0], times[0], start, zero, zero)
     return runge_kutta.through(
         state, lambda s: _step(field, s, order, steps), _interpolate, y0, times, steps
     )
 
 
-def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.Steps) -> _State:
+def _step(
+    field: runge_kutta.Field, s: _TaylorStep, order: int, steps: runge_kutta.StepControl
+) -> _TaylorStep:
     derivatives = taylor.solution(field, s.y, s.time, order)
     coefficients = jnp.stack([x / factorial(k) for k, x in enumerate(derivatives)])
     known = stop_gradient(coefficients)
@@ -59,7 +61,7 @@ def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.St
     shortest = runge_kutta.shortest_step(s.time)
     is_shortest = ~(length > shortest)  # also if it is NaN
     h = jnp.minimum(jnp.maximum(length, shortest), steps.hmax)
-    return _State(
+    return _TaylorStep(
         _polynomial(coefficients, h),
         s.time + h,
         s.time,
@@ -82,5 +84,5 @@ def _polynomial(coefficients: Array, h: Array) -> Array:
     return total
 
 
-def _interpolate(s: _State, time: Array) -> Array:
+def _interpolate(s: _TaylorStep, time: Array) -> Array:
     return _polynomial(s.coefficients, time - s.begin)

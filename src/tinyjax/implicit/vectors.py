@@ -24,7 +24,7 @@ VectorFunction = Callable[[Sequence[Array], Array], Array]
 
 
 @attrs.frozen
-class Space:
+class VectorSpace:
     """The vectors that stand for trees of one structure and type.
 
     Attributes:
@@ -71,7 +71,7 @@ class Space:
         return frames.wraps(fun)(lambda vector: self.flatten(fun(self.unflatten(vector))))
 
 
-def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
+def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> VectorSpace:
     """Return the vectors for a tree's type.
 
     Raises:
@@ -86,7 +86,7 @@ def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str
             f"{', '.join(map(str, avals))}. Convert them with .astype(...)."
         )
     dtype, _ = dtypes.promote([(a.dtype, False) for a in avals])
-    return Space(treedef, tuple(a.strip_weak() for a in avals), dtype)
+    return VectorSpace(treedef, tuple(a.strip_weak() for a in avals), dtype)
 
 
 @attrs.frozen
@@ -174,7 +174,7 @@ def begin(x: Array) -> Array:
     return x if dtypes.is_inexact(x.dtype) else x * 1.0
 
 
-class Typed(Protocol):
+class Promotable(Protocol):
     """Whatever has a dtype, which may be weak."""
 
     @property
@@ -184,7 +184,9 @@ class Typed(Protocol):
     def weak_type(self) -> bool: ...
 
 
-def follow(arrays: Sequence[Array], inputs: Sequence[Array], types: Sequence[Typed]) -> list[Array]:
+def follow(
+    arrays: Sequence[Array], inputs: Sequence[Array], types: Sequence[Promotable]
+) -> list[Array]:
     """Give the leaves that were Python numbers the dtype of a function's values, as loops do.
 
     Args:
@@ -214,7 +216,7 @@ class Equation:
     """
 
     fun: Closed
-    space: Space
+    space: VectorSpace
     consts: list[Array]
     start: Array
 

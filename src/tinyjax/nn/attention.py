@@ -102,7 +102,7 @@ class _Attention:
         return allowed
 
 
-class Options(TypedDict, total=False):
+class AttentionOptions(TypedDict, total=False):
     """Options of ``dot_product_attention``."""
 
     scale: ArrayLike | None
@@ -122,7 +122,7 @@ def dot_product_attention(
     mask: ArrayLike | None = None,
     *,
     return_residual: Literal[False] = False,
-    **options: Unpack[Options],
+    **options: Unpack[AttentionOptions],
 ) -> Array: ...
 @overload
 def dot_product_attention(
@@ -133,7 +133,7 @@ def dot_product_attention(
     mask: ArrayLike | None = None,
     *,
     return_residual: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[AttentionOptions],
 ) -> tuple[Array, Array]: ...
 def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
     query: ArrayLike,

@@ -693,7 +693,7 @@ def _einsum(
     precision: PrecisionLike,
     optimize: bool = True,
     path: tuple[tuple[int, ...], ...] | None = None,
-    multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
+    multiply: Callable[[_Contraction, Array, Array], tuple[Array, str]] | None = None,
 ) -> Array:
     shapes = tuple(x.shape for x in xs)
     terms, out = _parse(subscripts, tuple(map(len, shapes)))
@@ -777,7 +777,7 @@ def _cheapest(
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Product(records.Record):
+class _Contraction(records.Record):
     """A product of two operands: the axes that are summed and aligned, and the rest."""
 
     sums: tuple[Axes, Axes]
@@ -789,7 +789,7 @@ class _Product(records.Record):
 
 
 @lru_cache(maxsize=1024)
-def _product(x_names: str, y_names: str, remaining: str) -> _Product:
+def _product(x_names: str, y_names: str, remaining: str) -> _Contraction:
     """Plan the product of two operands whose axes are named, for the names that remain."""
 
     def parts(names: str, other: str) -> tuple[str, Axes]:
@@ -808,7 +808,7 @@ def _product(x_names: str, y_names: str, remaining: str) -> _Product:
         out = "".join(n for n in remaining if n in x_left or n in y_left)
     else:
         out = batch + (y_free + x_free if swap else x_free + y_free)
-    return _Product(
+    return _Contraction(
         (x_sums, y_sums),
         (tuple(map(x_left.index, batch)), tuple(map(y_left.index, batch))),
         (tuple(map(x_left.index, contract)), tuple(map(y_left.index, contract))),
@@ -826,7 +826,7 @@ def _contract(
     remaining: str,
     dtype: dtypes.DType,
     precision: Canonical,
-    multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
+    multiply: Callable[[_Contraction, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not needed."""
     plan = _product(x_names, y_names, remaining)
@@ -846,7 +846,12 @@ def _contract(
 
 
 def _multiplied_by(
-    product: DotGeneral, precision: object, dtype: dtypes.DType, plan: _Product, x: Array, y: Array
+    product: DotGeneral,
+    precision: object,
+    dtype: dtypes.DType,
+    plan: _Contraction,
+    x: Array,
+    y: Array,
 ) -> tuple[Array, str]:
     """Multiply two operands by a function of the caller's, also where no axis is summed over."""
     result = product(x, y, (plan.contract, plan.batch), precision, preferred_element_type=dtype)

@@ -35,7 +35,7 @@ class _Indexed:
         return f"tinyjax.numpy.{self._name}"
 
 
-class _Grid(_Indexed):
+class _NdGrid(_Indexed):
     """The class of ``mgrid`` and ``ogrid``."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class _Grid(_Indexed):
         return pm.promote_dtypes(*[_points(part) for part in index])
 
 
-class _DenseGrid(_Grid):
+class _DenseGrid(_NdGrid):
     __slots__ = ()
 
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
@@ -60,7 +60,7 @@ class _DenseGrid(_Grid):
         )
 
 
-class _OpenGrid(_Grid):
+class _OpenGrid(_NdGrid):
     __slots__ = ()
 
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array | list[Array]:

@@ -20,8 +20,8 @@ from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import vectors
-from tinyjax.implicit.events import Occurrences, Rule, occurrences
-from tinyjax.implicit.runge_kutta import Steps
+from tinyjax.implicit.events import EventConditions, Occurrences, occurrences
+from tinyjax.implicit.runge_kutta import StepControl
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.optimize import on_host
 
@@ -72,7 +72,7 @@ class _Pieces(NamedTuple):
 
 
 @attrs.frozen(cache_hash=True)
-class _Integral(on_host.Program):
+class _Integral(on_host.StagedObjective):
     """An integral over the unit interval, with whether the limits are infinite."""
 
     ends: tuple[bool, bool]
@@ -529,7 +529,7 @@ class _Problem:
     start: Array
     begin: Array
     end: Array
-    steps: Steps
+    steps: StepControl
 
     @property
     def sign(self) -> Array:
@@ -553,7 +553,10 @@ class _Problem:
         return states.reshape(self.start.size, *jnp.shape(t))
 
     def occurrences(
-        self, functions: Callable[[Array, Array], Array], rules: Sequence[Rule], most: int
+        self,
+        functions: Callable[[Array, Array], Array],
+        rules: Sequence[EventConditions],
+        most: int,
     ) -> Occurrences:
         """Find events, in times that increase, of what is known to have no derivative."""
 
@@ -584,7 +587,7 @@ class _Problem:
             most: the number of times of each.
         """
         rules = [
-            Rule(float(getattr(g, "direction", 0)), int(getattr(g, "terminal", 0) or 0))
+            EventConditions(float(getattr(g, "direction", 0)), int(getattr(g, "terminal", 0) or 0))
             for g in functions
         ]
 
@@ -703,7 +706,7 @@ def solve_ivp(  # noqa: PLR0913
     if events is not None:  # whose times are as exact as states are
         wide = dtypes.promote_types(begin.dtype, dtypes.real_part(start.dtype))
         begin, end = begin.astype(wide), end.astype(wide)
-    steps = Steps(rtol, atol, math.inf, max_step)
+    steps = StepControl(rtol, atol, math.inf, max_step)
     args = args or ()
     problem = _Problem(lambda t, y: fun(t, y, *args), start, begin, end, steps)
     located = _Located(None, None, end, jnp.asarray(False))

@@ -22,7 +22,7 @@ from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, operands as opd
 from tinyjax.testing import specs
 
-__all__ = ["Layer", "Side", "check_stack", "check_stacks"]
+__all__ = ["Side", "StackLayer", "check_stack", "check_stacks"]
 
 F64: Final = np.dtype(np.float64)
 
@@ -171,7 +171,7 @@ MOST_COLUMNS: Final = 300
 
 
 @attrs.frozen
-class Layer:
+class StackLayer:
     """A transformation and the arguments that it applies to."""
 
     name: str
@@ -234,7 +234,7 @@ DERIVATIVES: Final[Mapping[str, Applied]] = {"jvp": of_tangents(pushed), "vjp": 
 def check_stack(
     ours: Side,
     reference: Side,
-    layers: Sequence[Layer],
+    layers: Sequence[StackLayer],
     plain: Mapping[str, Applied] = PLAIN,
     differential: Mapping[str, Applied] = DERIVATIVES,
 ) -> None:
@@ -340,7 +340,7 @@ def check_stacks(spec: specs.Spec, depth: int = 3, most: int | None = None) -> i
     for turn, stack in enumerate(stacks):
         on = f"{specs.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
         with specs.blaming(spec.name, "a stack of transformations", on):
-            layers = [Layer(name, turn + i) for i, name in enumerate(stack)]
+            layers = [StackLayer(name, turn + i) for i, name in enumerate(stack)]
             check_stack(side, side, layers)
     return len(stacks)
 

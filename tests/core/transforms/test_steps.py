@@ -56,7 +56,7 @@ def _others(x: HostArray, special: bool) -> list[HostArray]:
     return found
 
 
-ROWS: Final = [row for row in all_specs() if steps.Steps(row.primitive).repeatable]
+ROWS: Final = [row for row in all_specs() if steps.PrimitiveSteps(row.primitive).repeatable]
 
 
 @pytest.mark.sampled(5)

@@ -38,7 +38,7 @@ from tinyjax import (
 from tinyjax._extensions.callbacks import checks
 from tinyjax._extensions.callbacks.common import VmapMethod
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo.types import SSAValue
 from tinyjax.core.tracing.jaxpr import effects
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.program_rules import dce
@@ -780,7 +780,7 @@ def test_a_region_that_loses_the_order_is_an_error() -> None:
 
     @quiet_p.def_lowering
     def _lowering(b: Lowering, operands: Any, params: NoParams) -> Any:
-        def body(_: list[Value]) -> list[Value]:
+        def body(_: list[SSAValue]) -> list[SSAValue]:
             b.host_call(lambda x: (), operands, b.results, True, True)
             return list(operands)
 

@@ -17,7 +17,7 @@ from tinyjax import errors, lax
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.primitive import Params, Primitive, registry
-from tinyjax.core.tracing.program_rules import Run, def_program
+from tinyjax.core.tracing.program_rules import ProgramEvaluator, def_program
 from tinyjax.core.tracing.trace import bind1, use_trace
 from tinyjax.core.values.array import Array
 
@@ -35,7 +35,7 @@ def repeat_p() -> Iterator[Primitive[_RepeatParams]]:
     """A program applied to its own result some times over."""
     primitive: Primitive[_RepeatParams] = Primitive("repeat_body", _RepeatParams)
 
-    def repeat(args: Sequence[Any], params: _RepeatParams, run: Run) -> Sequence[Any]:
+    def repeat(args: Sequence[Any], params: _RepeatParams, run: ProgramEvaluator) -> Sequence[Any]:
         for _ in range(params.times):
             args = run(params.body, args, params.times)
         return args

@@ -316,7 +316,7 @@ def test_a_terminal_has_one_line_for_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
 def test_reports_are_few_however_short_iterations_are() -> None:
     screen = runs.Screen(runs.TextDisplay(io.StringIO()), 60.0)
     with runs.shown_on(screen):
-        run, count = runs.Run("a loop", None), 0
+        run, count = runs.ObservedLoop("a loop", None), 0
         reports = 0
         while count < 10**9:
             count = run.report(count, count)

@@ -8,14 +8,14 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.testing.libraries.check import (
     SCALED,
+    CallOutcome,
     Mismatch,
-    Outcome,
     described,
     differences,
     movement,
     run,
 )
-from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.libraries.drawn_calls import DrawnCall, Library
 from tinyjax.testing.rules import inexact
 
 
@@ -27,7 +27,7 @@ def direction(x: dtypes.HostArray, seed: int) -> dtypes.HostArray:
     return values.astype(x.dtype)
 
 
-def check_derivatives(call: Call, library: Library, reference: Library) -> list[Mismatch]:
+def check_derivatives(call: DrawnCall, library: Library, reference: Library) -> list[Mismatch]:
     """Compare the derivatives in a random direction, and of a random cotangent."""
     with library.precise(call.wide):
         eager = run(library, call.program(library), call.arrays(library))
@@ -86,7 +86,9 @@ def check_derivatives(call: Call, library: Library, reference: Library) -> list[
         elif ours.error is None:
 
             def moved(
-                mode: str = mode, operands: list[dtypes.HostArray] = operands, ours: Outcome = ours
+                mode: str = mode,
+                operands: list[dtypes.HostArray] = operands,
+                ours: CallOutcome = ours,
             ) -> Any:
                 with library.precise(call.wide):
                     return movement(library, flat_derivative(library, mode), operands, ours)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.testing.libraries.check import Mismatch
-from tinyjax.testing.libraries.drawn_calls import Call
+from tinyjax.testing.libraries.drawn_calls import DrawnCall
 
 
 @attrs.frozen
@@ -28,7 +28,7 @@ class Difference:
     paths: str
     between: str = "reference|jvp|vjp"
     text: str = ""
-    applies: Callable[[Call], bool] = lambda call: True
+    applies: Callable[[DrawnCall], bool] = lambda call: True
 
     def explains(self, mismatch: Mismatch) -> bool:
         """Say whether a mismatch is this difference."""
@@ -44,30 +44,30 @@ TAKEN: Final = r"^gives .*the reference raises"
 REFUSED: Final = r"^raises .*the reference gives"
 
 
-def has(*kinds: str) -> Callable[[Call], bool]:
+def has(*kinds: str) -> Callable[[DrawnCall], bool]:
     """Return whether an operand is an array of one of these kinds, or dtypes."""
     return lambda call: any(
         dtypes.kind(x.host.dtype) in kinds or x.host.dtype.name in kinds for x in call.operands()
     )
 
 
-def has_number(call: Call) -> bool:
+def has_number(call: DrawnCall) -> bool:
     """Return whether an argument is a Python number in place of an array."""
     return any(type(x) in (bool, int, float, complex) for x in (*call.args, *call.kwargs.values()))
 
 
-def is_whole(call: Call) -> bool:
+def is_whole(call: DrawnCall) -> bool:
     """Return whether all operands are integers or bools."""
     return not any(dtypes.is_inexact(x.host.dtype) for x in call.operands())
 
 
-def is_integral(call: Call) -> bool:
+def is_integral(call: DrawnCall) -> bool:
     """Return whether a product of floats is requested as integers."""
     wanted = call.kwargs.get("preferred_element_type")
     return isinstance(wanted, np.dtype) and not dtypes.is_inexact(wanted)
 
 
-def is_singular(call: Call) -> bool:
+def is_singular(call: DrawnCall) -> bool:
     """Return whether there are complex numbers, and numbers that are not finite."""
     hosts = [x.host for x in call.operands()]
     return has("c")(call) and not all(
@@ -75,7 +75,7 @@ def is_singular(call: Call) -> bool:
     )
 
 
-def is_wide(call: Call) -> bool:
+def is_wide(call: DrawnCall) -> bool:
     return call.wide
 
 

@@ -74,7 +74,7 @@ from fuzz.library.strategies import (
     with_zeros,
 )
 from tinyjax import dtypes
-from tinyjax.testing.libraries.drawn_calls import Operand
+from tinyjax.testing.libraries.drawn_calls import DrawnArray
 from tinyjax.testing.libraries.parameters import (
     UNSET,
     Strategy,
@@ -645,7 +645,9 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
     "random.split": {"num": fixed(1, 2, 3, (2, 2), 0)},
     "random.truncated_normal": {"lower": fixed(-1.0, -2), "upper": fixed(1.0, 2.5)},
     "random.uniform": {"minval": optional(fixed(0.0, -1, 2)), "maxval": optional(fixed(1.0, 4))},
-    "random.wrap_key_data": {"key_bits_array": lambda call: Operand(np.array([1, 2], np.uint32))},
+    "random.wrap_key_data": {
+        "key_bits_array": lambda call: DrawnArray(np.array([1, 2], np.uint32))
+    },
     "random.pareto": {"b": positive},
     "random.rayleigh": {"scale": positive},
     "random.weibull_min": {"scale": positive, "concentration": positive},

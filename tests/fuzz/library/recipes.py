@@ -7,7 +7,7 @@ import numpy as np
 
 from fuzz.library.strategies import initializer_shape, made, named
 from tinyjax import dtypes
-from tinyjax.testing.libraries.drawn_calls import Call, FromLibrary, Library, Operand
+from tinyjax.testing.libraries.drawn_calls import DrawnArray, DrawnCall, FromLibrary, Library
 from tinyjax.testing.libraries.parameters import Drawn, axis, key
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -123,7 +123,7 @@ def gather(call: Drawn) -> Given:
     d = call.draw
     mode = d.one(MODES)
     low, high = (0, 0) if mode == "promise_in_bounds" else (-2, 4)
-    places = Operand(d.array(where, d.dtype("i"), low, high, plain=True))
+    places = DrawnArray(d.array(where, d.dtype("i"), low, high, plain=True))
     kwargs: dict[str, Any] = {"mode": mode}
     if mode == "fill" and d.chance(0.3):
         kwargs["fill_value"] = 7
@@ -148,7 +148,7 @@ def scatter(call: Drawn) -> Given:
     shape_out = [next(rest) if i in offset else next(lead) for i in axes]
     operand = call.operand(shape)
     values = call.operand(tuple(shape_out), call.dtype if d.chance(0.9) else None)
-    return (operand, Operand(host), values, numbers), {"mode": mode}
+    return (operand, DrawnArray(host), values, numbers), {"mode": mode}
 
 
 # Windows and reductions with a function
@@ -205,12 +205,12 @@ HALF: Final = from_library("half", half_of)
 
 
 def cond(call: Drawn) -> Given:
-    predicate = call.draw.one((True, False, Operand(np.array(call.draw.chance(0.5)))))
+    predicate = call.draw.one((True, False, DrawnArray(np.array(call.draw.chance(0.5)))))
     return (predicate, SINE, HALF, call.operand()), {}
 
 
 def switch(call: Drawn) -> Given:
-    index = Operand(np.array(call.draw.randint(-1, 3), np.int32))
+    index = DrawnArray(np.array(call.draw.randint(-1, 3), np.int32))
     return (index, [SINE, HALF, SINE], call.operand()), {}
 
 
@@ -297,7 +297,7 @@ def initializer(*args: Any) -> Recipe:
     return lambda call: (args, {})
 
 
-def initialize(shape: Any, seed: Operand, dtype: Any) -> Callable[[Library, Any], Any]:
+def initialize(shape: Any, seed: DrawnArray, dtype: Any) -> Callable[[Library, Any], Any]:
     """Call what an initializer's maker gives."""
 
     def then(library: Library, make: Any) -> Any:
@@ -381,7 +381,7 @@ RECIPES: Final[dict[str, Recipe]] = {
 }
 
 
-def build(path: str, call: Drawn, smooth: bool) -> Call:
+def build(path: str, call: Drawn, smooth: bool) -> DrawnCall:
     """Draw a call of a function that has a recipe."""
     args, kwargs = RECIPES[path](call)
     then = None
@@ -394,4 +394,4 @@ def build(path: str, call: Drawn, smooth: bool) -> Call:
         then = no_row
     elif path == f"lax.{name}" and name in COLLECTIVES:
         then = over_axis
-    return Call(path, args, kwargs, then, call.draw.wide, smooth)
+    return DrawnCall(path, args, kwargs, then, call.draw.wide, smooth)

@@ -6,8 +6,8 @@ from typing import Final
 from fuzz.library.functions import BY_FUNCTION
 from fuzz.library.recipes import RECIPES, build
 from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.drawn_calls import Call, Library
-from tinyjax.testing.libraries.signatures import Catalogue, Function
+from tinyjax.testing.libraries.drawn_calls import DrawnCall, Library
+from tinyjax.testing.libraries.signatures import Catalogue, PublicFunction
 
 #: Where public functions are.
 MODULES: Final = (
@@ -141,11 +141,11 @@ CATALOGUE: Final = Catalogue(
 )
 
 
-def functions(library: Library, reference: Library) -> list[Function]:
+def functions(library: Library, reference: Library) -> list[PublicFunction]:
     """The public functions of a library that its reference has too; of aliases the first."""
     return CATALOGUE.functions(library, reference)
 
 
-def draw_call(function: Function, draw: Draw) -> Call:
+def draw_call(function: PublicFunction, draw: Draw) -> DrawnCall:
     """Draw a call of a function."""
     return CATALOGUE.draw_call(function, draw)

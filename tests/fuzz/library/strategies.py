@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.testing.libraries.drawn_calls import FromLibrary, Operand
+from tinyjax.testing.libraries.drawn_calls import DrawnArray, FromLibrary
 from tinyjax.testing.libraries.parameters import (
     Drawn,
     Strategy,
@@ -52,12 +52,12 @@ def probability(call: Drawn) -> Any:
     return call.operand(kinds="f", low=0.0, high=1.0, plain=True) if call.draw.chance(0.8) else 0.5
 
 
-def square(call: Drawn) -> Operand:
+def square(call: Drawn) -> DrawnArray:
     """A square matrix, or several, well conditioned but for one in ten."""
     return matrix(call, *call.draw.one(((3, 3), (3, 3), (2, 2), (1, 1), (0, 0), (2, 3, 3))))
 
 
-def matrix(call: Drawn, *shape: int) -> Operand:
+def matrix(call: Drawn, *shape: int) -> DrawnArray:
     """A matrix, near to a diagonal one with distinct elements, so that factors are unique."""
     d = call.draw
     dtype = call.dtype_beside("fc" if d.chance(0.85) else "biufc")
@@ -73,10 +73,10 @@ def matrix(call: Drawn, *shape: int) -> Operand:
         host = host.astype(dtype)
     if call.shape is None:
         call.shape, call.dtype = shape, dtype
-    return Operand(host)
+    return DrawnArray(host)
 
 
-def definite(call: Drawn) -> Operand:
+def definite(call: Drawn) -> DrawnArray:
     """A Hermitian positive definite matrix, or several; one in ten is any square one."""
     operand = square(call)
     if call.draw.chance(0.1) or not dtypes.is_inexact(operand.host.dtype):
@@ -84,14 +84,16 @@ def definite(call: Drawn) -> Operand:
     kind = np.complex128 if operand.host.dtype.kind == "c" else np.float64
     wide = operand.host.astype(kind)
     with np.errstate(all="ignore"):
-        return Operand(np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(operand.host.dtype))
+        return DrawnArray(
+            np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(operand.host.dtype)
+        )
 
 
-def any_matrix(call: Drawn) -> Operand:
+def any_matrix(call: Drawn) -> DrawnArray:
     return matrix(call, *call.draw.one(((3, 3), (2, 3), (3, 2), (2, 2, 3), (0, 2), (2, 0))))
 
 
-def right_side(call: Drawn) -> Operand:
+def right_side(call: Drawn) -> DrawnArray:
     """Return a right side that fits a square matrix."""
     shape = call.shape or ()
     n = shape[-1] if shape else 2
@@ -99,15 +101,15 @@ def right_side(call: Drawn) -> Operand:
     return call.operand(right_shape, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
 
 
-def sorted_line(call: Drawn) -> Operand:
+def sorted_line(call: Drawn) -> DrawnArray:
     host = call.draw.array((call.draw.randint(1, 4),), call.dtype_beside("f"), plain=True)
-    return Operand(np.sort(host))
+    return DrawnArray(np.sort(host))
 
 
 def indices(call: Drawn) -> Any:
     """Places along an axis of the first array, some of them beyond its ends."""
     shape = call.draw.one(((), (2,), (3,), (2, 2), (0,)))
-    return Operand(call.draw.array(shape, call.draw.dtype("iu"), -4, 4, plain=True))
+    return DrawnArray(call.draw.array(shape, call.draw.dtype("iu"), -4, 4, plain=True))
 
 
 percentiles: Final = ranks(100, 50, 25.0, 0, 100)
@@ -153,14 +155,14 @@ def positive_reordered(call: Drawn) -> tuple[int, ...]:
     return tuple(abs(n) for n in reordered(call))
 
 
-def beside(call: Drawn) -> Operand:
+def beside(call: Drawn) -> DrawnArray:
     return call.operand(dtype=call.dtype)
 
 
 def same(kinds: str = "biufc", **options: Any) -> Strategy:
     """An array like the first one, but for the kind."""
 
-    def strategy(call: Drawn) -> Operand:
+    def strategy(call: Drawn) -> DrawnArray:
         kept = call.dtype is not None and dtypes.kind(call.dtype) in kinds
         dtype = call.dtype if kept else call.draw.dtype(kinds)
         return call.operand(call.shape, dtype, **options)
@@ -205,32 +207,32 @@ def moved(call: Drawn) -> Any:
 
 
 def ints_of_shape(low: int, high: int) -> Strategy:
-    def strategy(call: Drawn) -> Operand:
-        return Operand(
+    def strategy(call: Drawn) -> DrawnArray:
+        return DrawnArray(
             call.draw.array(call.draw.shape(), call.draw.dtype("i"), low, high, plain=True)
         )
 
     return strategy
 
 
-def along_axis(call: Drawn) -> Operand:
+def along_axis(call: Drawn) -> DrawnArray:
     """Indices of the shape of the first array but for one axis."""
     shape = list(call.shape or (2,))
     if shape and call.draw.chance(0.5):
         shape[call.draw.randrange(len(shape))] = 2
-    return Operand(call.draw.array(tuple(shape), call.draw.dtype("i"), -3, 3, plain=True))
+    return DrawnArray(call.draw.array(tuple(shape), call.draw.dtype("i"), -3, 3, plain=True))
 
 
-def bools_as_long(call: Drawn) -> Operand:
+def bools_as_long(call: Drawn) -> DrawnArray:
     n = int(np.prod(call.shape or ()))
-    return Operand(call.draw.array((call.draw.one((n, 3, 2)),), dtypes.bool_))
+    return DrawnArray(call.draw.array((call.draw.one((n, 3, 2)),), dtypes.bool_))
 
 
 def lines(call: Drawn) -> list[Any]:
     return [call.operand((call.draw.randint(0, 3),)) for _ in range(call.draw.randint(1, 3))]
 
 
-def matrices_in_turn(call: Drawn) -> list[Operand]:
+def matrices_in_turn(call: Drawn) -> list[DrawnArray]:
     sizes = [call.draw.randint(1, 3) for _ in range(call.draw.randint(3, 4))]
     return [call.operand((m, n), call.dtype, kinds="ifc", plain=True) for m, n in pairwise(sizes)]
 
@@ -239,7 +241,7 @@ def inner_axes(call: Drawn) -> Any:
     return call.draw.one((0, 1, 2, ([0], [0]), ([0, 1], [1, 0]), (0, 1)))
 
 
-def vector3(call: Drawn) -> Operand:
+def vector3(call: Drawn) -> DrawnArray:
     return call.operand(call.draw.one(((3,), (2,), (2, 3), (3, 2), (4,))))
 
 
@@ -272,8 +274,8 @@ def starts(call: Drawn) -> Any:
     if d.chance(0.3):
         return [d.randint(-3, 3) for _ in call.shape or ()]
     if d.chance(0.5):
-        return Operand(d.array((call.ndim,), dtype, -4, 4, plain=True))
-    return [Operand(d.array((), dtype, -4, 4, plain=True)) for _ in call.shape or ()]
+        return DrawnArray(d.array((call.ndim,), dtype, -4, 4, plain=True))
+    return [DrawnArray(d.array((), dtype, -4, 4, plain=True)) for _ in call.shape or ()]
 
 
 def slice_sizes(call: Drawn) -> tuple[int, ...]:
@@ -281,7 +283,7 @@ def slice_sizes(call: Drawn) -> tuple[int, ...]:
     return tuple(min(call.draw.randint(low, high), n + (high > 3)) for n in call.shape or ())
 
 
-def updates(call: Drawn) -> Operand:
+def updates(call: Drawn) -> DrawnArray:
     shape = tuple(call.draw.randint(0, n + call.draw.chance(0.05)) for n in call.shape or ())
     return call.operand(shape, call.dtype if call.draw.chance(0.9) else None)
 
@@ -289,10 +291,10 @@ def updates(call: Drawn) -> Operand:
 def start_index(call: Drawn) -> Any:
     if call.draw.chance(0.5):
         return call.draw.randint(-4, 4)
-    return Operand(call.draw.array((), call.draw.dtype("iu"), -4, 4, plain=True))
+    return DrawnArray(call.draw.array((), call.draw.dtype("iu"), -4, 4, plain=True))
 
 
-def one_update(call: Drawn) -> Operand:
+def one_update(call: Drawn) -> DrawnArray:
     shape = list(call.shape or ())
     if shape and call.draw.chance(0.9):
         shape[call.draw.randrange(len(shape))] = 1
@@ -306,21 +308,21 @@ def two_keys(call: Drawn) -> Any:
     return tuple([first] + [call.operand(call.shape) for _ in range(call.draw.randint(0, 2))])
 
 
-def which(call: Drawn) -> Operand:
+def which(call: Drawn) -> DrawnArray:
     return call.operand(
         dtype=call.draw.one((dtypes.bool_, dtypes.int32)), low=0, high=1, plain=True
     )
 
 
-def flag(call: Drawn) -> Operand:
-    return Operand(call.draw.array(call.draw.shape(), dtypes.bool_))
+def flag(call: Drawn) -> DrawnArray:
+    return DrawnArray(call.draw.array(call.draw.shape(), dtypes.bool_))
 
 
-def case(call: Drawn) -> Operand:
+def case(call: Drawn) -> DrawnArray:
     first = next(iter(call.values.values()))
     shape = first.host.shape if call.draw.chance(0.9) else call.draw.shape()
     if call.draw.chance(0.9) and "dtype" in call.values:
-        return Operand(call.draw.array(shape, call.values["dtype"]))
+        return DrawnArray(call.draw.array(shape, call.values["dtype"]))
     return call.operand(shape)
 
 
@@ -346,11 +348,11 @@ def order_of_derivative(call: Drawn) -> Any:
 
 def whole_floats(call: Drawn) -> Any:
     found = call.operand(kinds="fi", low=0, high=5, plain=True)
-    return Operand(np.floor(found.host.astype(np.float64)).astype(found.host.dtype))
+    return DrawnArray(np.floor(found.host.astype(np.float64)).astype(found.host.dtype))
 
 
-def pivots(call: Drawn) -> Operand:
-    return Operand(np.array([call.draw.randint(i, 2) for i in range(3)], np.int32))
+def pivots(call: Drawn) -> DrawnArray:
+    return DrawnArray(np.array([call.draw.randint(i, 2) for i in range(3)], np.int32))
 
 
 def in_order(call: Drawn) -> Any:
@@ -366,17 +368,17 @@ def factored(path: str) -> Strategy:
         if path.endswith("cho_solve"):
             return (found, call.draw.chance(0.5))
         host = np.array([call.draw.randint(i, max(i, n - 1)) for i in range(n)], np.int32)
-        return (found, Operand(np.broadcast_to(host, (*found.host.shape[:-2], n)).copy()))
+        return (found, DrawnArray(np.broadcast_to(host, (*found.host.shape[:-2], n)).copy()))
 
     return strategy
 
 
 def seed(call: Drawn) -> Any:
-    return call.draw.one((0, 1, 42, 2**31 - 1, Operand(np.int32(7) + np.zeros((), np.int32))))
+    return call.draw.one((0, 1, 42, 2**31 - 1, DrawnArray(np.int32(7) + np.zeros((), np.int32))))
 
 
 def subkey_data(call: Drawn) -> Any:
-    return call.draw.one((0, 3, 2**31, Operand(np.uint32(5) + np.zeros((), np.uint32))))
+    return call.draw.one((0, 3, 2**31, DrawnArray(np.uint32(5) + np.zeros((), np.uint32))))
 
 
 def initializer_shape(call: Drawn) -> Any:
@@ -434,7 +436,7 @@ def nested(call: Drawn) -> Any:
     return d.one(options)()
 
 
-def matrix_small(call: Drawn) -> Operand:
+def matrix_small(call: Drawn) -> DrawnArray:
     shape = call.draw.one(((3, 3), (2, 2), (2, 3, 3), (1, 1), (0, 0)))
     return call.operand(
         shape, kinds="fc" if call.draw.chance(0.9) else "iu", low=-1, high=1, plain=True
@@ -447,24 +449,24 @@ def places(call: Drawn) -> Any:
     options = (0, 1, -1, slice(None, None, 2), slice(1, 2))
     if d.chance(0.5):
         return d.one(options)
-    return Operand(d.array(d.one(((2,), (1,), (0,))), d.dtype("i"), 0, 1, plain=True))
+    return DrawnArray(d.array(d.one(((2,), (1,), (0,))), d.dtype("i"), 0, 1, plain=True))
 
 
-def mask_of_same_size(call: Drawn) -> Operand:
+def mask_of_same_size(call: Drawn) -> DrawnArray:
     return call.operand(call.shape, dtypes.bool_)
 
 
-def with_zeros(call: Drawn) -> Operand:
-    return Operand(call.draw.array(call.draw.shape(), call.draw.dtype("iu"), -1, 1))
+def with_zeros(call: Drawn) -> DrawnArray:
+    return DrawnArray(call.draw.array(call.draw.shape(), call.draw.dtype("iu"), -1, 1))
 
 
-def beside_shape(call: Drawn) -> Operand:
+def beside_shape(call: Drawn) -> DrawnArray:
     return call.operand(call.shape)
 
 
-def last_weights(call: Drawn) -> Operand:
+def last_weights(call: Drawn) -> DrawnArray:
     n = (call.shape or (2,))[-1]
-    return Operand(call.draw.array((n,), call.draw.dtype("f"), 0.5, 2, plain=True))
+    return DrawnArray(call.draw.array((n,), call.draw.dtype("f"), 0.5, 2, plain=True))
 
 
 def bins(call: Drawn) -> Any:

@@ -9,7 +9,7 @@ from fuzz.library.signatures import draw_call
 from tinyjax.testing.libraries.check import Mismatch, check_call
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Library
-from tinyjax.testing.libraries.signatures import Function
+from tinyjax.testing.libraries.signatures import PublicFunction
 
 #: Names of dtypes that the reference has only where its defaults are 64 bits wide.
 ONLY_WIDE: Final = frozenset(
@@ -18,7 +18,9 @@ ONLY_WIDE: Final = frozenset(
 )
 
 
-def plan(functions: Sequence[Function], calls: int, seed: str) -> list[tuple[Function, str]]:
+def plan(
+    functions: Sequence[PublicFunction], calls: int, seed: str
+) -> list[tuple[PublicFunction, str]]:
     """Share calls out among functions, more to those with more parameters; at least one to each."""
     weights = [3 + len(function.parameters) for function in functions]
     return [
@@ -28,7 +30,9 @@ def plan(functions: Sequence[Function], calls: int, seed: str) -> list[tuple[Fun
     ]
 
 
-def compare(function: Function, seed: str, library: Library, reference: Library) -> list[Mismatch]:
+def compare(
+    function: PublicFunction, seed: str, library: Library, reference: Library
+) -> list[Mismatch]:
     """Draw a call by a seed, and compare it."""
     forget_sometimes()
     mode = Draw(f"{seed}/mode")

@@ -24,7 +24,7 @@ from tinyjax.core.tracing.primitive import NoParams, Primitive
 from tinyjax.dtypes import HostArray
 from tinyjax.experimental.sparse import BCOO
 from tinyjax.extend import SPARSITY, bind1, def_linear
-from tinyjax.testing.stacks import Layer
+from tinyjax.testing.stacks import StackLayer
 
 X = jnp.asarray(np.random.default_rng(0).uniform(0.5, 1.5, 12))
 LOWER = np.random.default_rng(1).uniform(1, 2, (5, 12)) * np.eye(5, 12, 2)
@@ -295,7 +295,7 @@ def test_the_pattern_of_random_programs_covers_their_jacobians_at_length(case: C
 
 def check_program(case: Case) -> None:
     """Hold pattern and sparse Jacobian of a program against its dense one."""
-    program = Case.repaired(case.program, (Layer("grad"),)).program
+    program = Case.repaired(case.program, (StackLayer("grad"),)).program
     xs = [jnp.asarray(x) for x in program.inputs()]
     argnums = tuple(range(len(xs)))
     fun = program.function(with_jit=True)

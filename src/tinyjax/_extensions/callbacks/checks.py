@@ -63,7 +63,7 @@ def _error_if_lowering(b: Lowering, operands: hlo.Values, params: ErrorIfParams)
         _error_if_impl(args, params)
         return ()
 
-    def raised(_: list[hlo.Value]) -> hlo.Values:
+    def raised(_: list[hlo.SSAValue]) -> hlo.Values:
         return b.host_call(check, operands, b.results, effectful=True)
 
     # Python is called where it fails alone: a call takes longer than the check

@@ -94,7 +94,7 @@ def materializes_eqn(eqn: jx.JaxprEqn) -> bool:
     return is_kept or any(map(materializes, jx.subjaxprs(eqn.params)))
 
 
-def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
+def _always(b: Lowering, operands: hlo.Values) -> hlo.SSAValue | None:
     """Write a condition that always holds, unknown to XLA; None where there is none.
 
     XLA drops ``optimization_barrier`` on CPU and then merges what the barrier separated. It does
@@ -120,7 +120,7 @@ def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
     return always if first is last else b.and_(_equal_or_not(b, first), always)
 
 
-def _equal_or_not(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _equal_or_not(b: Lowering, x: hlo.SSAValue) -> hlo.SSAValue:
     """Write whether an array's first element is equal or unequal to itself."""
     if x.ndim:
         x = b.reshape(b.slice(x, (0,) * x.ndim, (1,) * x.ndim), ())

@@ -57,7 +57,7 @@ _SILENCE: Final = pycode.Assign(Name("token"), pycode.call("set_errors", Name("I
 _RESTORE: Final = pycode.evaluated(pycode.call("reset_errors", Name("token")))
 
 
-class Body:
+class PythonBody:
     """A program as Python code, which computes with NumPy arrays named ``a0``, ``a1``, ...
 
     Attributes:
@@ -82,7 +82,7 @@ class Body:
         simplified = simplify.simplify(jaxpr, consts)
         program, self._constants = simplified.program, simplified.constants
         self._run = run
-        self.code: list[pycode.Statement] = []
+        self.code: list[pycode.StatementNode] = []
         self.constants: list[HostArray] = []
         self.large: set[str] = set()
         self.scope: dict[str, Any] = {
@@ -133,7 +133,7 @@ class Body:
         code: pycode.Block = self.straightened(after)
         if code:
             code = [_SILENCE, pycode.Try(code, final=(_RESTORE,))]
-        made = pycode.Function(name, tuple(parameters), [*before, *code, *after])
+        made = pycode.FunctionDefinition(name, tuple(parameters), [*before, *code, *after])
         frames.run_text("_extensions/host", name, str(pycode.printed([made])), self.scope)
         function: Callable[..., Any] = self.scope[name]
         return function
@@ -368,7 +368,7 @@ _Step: TypeAlias = tuple[int, Callable[..., Any], Any, int, tuple[int, ...], jx.
 
 
 @attrs.define(eq=False, repr=False)
-class _Plan:
+class _EvaluationPlan:
     """A plan of a program's evaluation: its values are in a list, each at an index of its own.
 
     Attributes:
@@ -429,7 +429,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             EndlessError: it takes longer, by its estimate, than may still be evaluated.
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
-        plan: _Plan = jaxpr.derive(current_rules[0], lambda: _plan(jaxpr))
+        plan: _EvaluationPlan = jaxpr.derive(current_rules[0], lambda: _plan(jaxpr))
         self.budget -= plan.seconds + (0 if plan.runs else len(plan.steps) * SECONDS_TO_PLAN)
         if self.budget < 0:
             raise jx.EndlessError
@@ -451,7 +451,7 @@ class ProgramEvaluation(jx.ProgramTrace):
                 plan.unwritten = "the same steps as a function gave other bits"
         return outs
 
-    def _follow(self, plan: _Plan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:
+    def _follow(self, plan: _EvaluationPlan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:
         runs, places = plan.runs, plan.places.copy()
         places[: len(jaxpr.in_binders)] = hosts
         token = tr.set_errors(tr.IGNORE)
@@ -498,7 +498,7 @@ class ProgramEvaluation(jx.ProgramTrace):
 
 def unwritten(jaxpr: jx.Jaxpr) -> str:
     """Return why a program, or one that it runs, has no Python function though it runs often."""
-    plan: _Plan | None = jaxpr.derived(current_rules[0])
+    plan: _EvaluationPlan | None = jaxpr.derived(current_rules[0])
     if plan is None:
         return ""
     inner = [j for way, *_, eqn in plan.steps if way == _PROGRAM for j in jx.subjaxprs(eqn.params)]
@@ -510,7 +510,7 @@ def written_alone(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]] | None:
 
     Its first argument is not used. It serves as long as there are the same ``current_rules``.
     """
-    plan: _Plan | None = jaxpr.derived(current_rules[0])
+    plan: _EvaluationPlan | None = jaxpr.derived(current_rules[0])
     if plan is None or any(way == _PROGRAM for way, *_ in plan.steps):
         return None
     return plan.python_function
@@ -527,7 +527,7 @@ def _keep_freed_memory() -> None:
     empty(1 << 24, uint8)
 
 
-def _plan(jaxpr: jx.Jaxpr) -> _Plan:
+def _plan(jaxpr: jx.Jaxpr) -> _EvaluationPlan:
     """Plan the evaluation of a program without dead code, as XLA runs it."""
     cost = cost_of(jaxpr)
     jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
@@ -574,7 +574,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    return _Plan(tuple(steps), values, outs, cost.own)
+    return _EvaluationPlan(tuple(steps), values, outs, cost.own)
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:
@@ -614,7 +614,7 @@ def _compiled_to_python(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     program = simplify.with_compositions(jaxpr)
     if cost_of(jaxpr).calls:
         program = simplify.with_calls_inlined(program)
-    body = Body(_pruned(program), run="run")
+    body = PythonBody(_pruned(program), run="run")
     after = [pycode.returned(pycode.list_of(body.results))]
     return body.function("evaluate", ["run", *body.parameters], after)
 

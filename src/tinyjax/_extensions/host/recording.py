@@ -69,7 +69,7 @@ def make_program(
         return None
 
 
-def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) -> bool:
+def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.PythonBody) -> bool:
     """Return whether arrays agree to the last bit, and the second is not owned by a program."""
     return len(before) == len(again) and all(
         x is y
@@ -83,7 +83,7 @@ def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) 
     )
 
 
-def write_staged(staged: staging.Staged) -> plans.Body:
+def write_staged(staged: staging.Staged) -> plans.PythonBody:
     """Write a program whose results are expressions of arrays.
 
     Raises:
@@ -95,7 +95,7 @@ def write_staged(staged: staging.Staged) -> plans.Body:
     )
     if staged.hooks or jx.effects(jaxpr).any or largest > LARGEST:
         raise errors.ConcretizationError("it is evaluated each time.")
-    body = plans.Body(jaxpr, staged.consts)
+    body = plans.PythonBody(jaxpr, staged.consts)
     if any(isinstance(x, Name) and x.name in body.parameters for x in body.results):
         raise errors.ConcretizationError("it gives an operand itself.")
     for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
@@ -108,7 +108,7 @@ def write_staged(staged: staging.Staged) -> plans.Body:
     return body
 
 
-def _function(body: plans.Body, result: Any) -> Program:
+def _function(body: plans.PythonBody, result: Any) -> Program:
     """Make the function of a program; the results go into containers like those of ``result``."""
     results, scope = body.results, body.scope
     match result:
@@ -116,7 +116,7 @@ def _function(body: plans.Body, result: Any) -> Program:
             (shown,) = results
         case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
             items = tuple(results)
-            shown = pycode.Display("()" if isinstance(result, tuple) else "[]", items)
+            shown = pycode.CollectionDisplay("()" if isinstance(result, tuple) else "[]", items)
         case tuple() if hasattr(result, "_fields") and len(result) == len(results):
             scope["kind"] = type(result)
             shown = pycode.call("kind", *results)
@@ -224,7 +224,7 @@ def _recorded(
 
 def _write_step(
     primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
-) -> tuple[Step, plans.Body]:
+) -> tuple[Step, plans.PythonBody]:
     """Write the operations of a jvp rule.
 
     Args:
@@ -251,7 +251,7 @@ def _write_step(
     def capture(value: object) -> Name:
         return body.add("g", value)
 
-    head: list[pycode.Statement] = []
+    head: list[pycode.StatementNode] = []
     for i, t in enumerate(tangents):
         primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
         if t is not None:
@@ -272,7 +272,7 @@ def _write_step(
             head.append(pycode.Assign(a, primal.attr("_host")))
             head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
 
-    tail: list[pycode.Statement] = [
+    tail: list[pycode.StatementNode] = [
         pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
     ]
     for i, (var, value) in enumerate(linear.consts.values()):
@@ -306,5 +306,5 @@ def _write_step(
 
 def _refused_if(*conditions: pycode.Expression) -> pycode.If:
     """Refuse operands for which one of some conditions holds."""
-    test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
+    test = conditions[0] if len(conditions) == 1 else pycode.OperatorExpression("or", conditions)
     return pycode.If(test, [pycode.Simple("raise", Name("NotHereError"))])

@@ -123,7 +123,7 @@ MOST_KINDS: Final = 256
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
-class Programs:
+class ReplayPrograms:
     """The programs of one function, by the keys of its calls.
 
     Attributes:
@@ -170,7 +170,7 @@ class Programs:
         self.keep(key, make_program(fun, args, kwargs, hosts, result))
 
 
-_all: Final[WeakSet[Programs]] = WeakSet()
+_all: Final[WeakSet[ReplayPrograms]] = WeakSet()
 
 
 def _forget_all() -> None:
@@ -199,7 +199,7 @@ def replayed(fun: F) -> F:
         >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
         2.0
     """
-    programs = Programs()
+    programs = ReplayPrograms()
     known = programs.entries.get
 
     def call(*args: Any, **kwargs: Any) -> Any:

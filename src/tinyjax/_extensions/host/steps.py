@@ -29,7 +29,7 @@ from tinyjax.core.values import Array, ConcreteArray
 P = TypeVar("P")
 
 
-class Steps(replay.Programs):
+class PrimitiveSteps(replay.ReplayPrograms):
     """The steps of one primitive, by the keys of its calls.
 
     Attributes:
@@ -50,11 +50,11 @@ class Steps(replay.Programs):
         )
 
 
-class _StepsOf(dict[Primitive[Any], Steps]):
+class _StepsOf(dict[Primitive[Any], PrimitiveSteps]):
     """The steps of each primitive."""
 
-    def __missing__(self, primitive: Primitive[Any]) -> Steps:
-        steps = Steps(primitive)
+    def __missing__(self, primitive: Primitive[Any]) -> PrimitiveSteps:
+        steps = PrimitiveSteps(primitive)
         if steps.repeatable:  # others may be gone tomorrow
             self[primitive] = steps
         return steps
@@ -112,7 +112,7 @@ class EagerLinearizeTrace(LinearizeTrace):
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
 _FEWEST: Final = 3
-_programs: Final = replay.Programs()
+_programs: Final = replay.ReplayPrograms()
 
 
 class EagerTransposer(Transposer):

@@ -242,7 +242,7 @@ def _obstacle(jaxpr: jx.Jaxpr) -> str:
     return obstacle
 
 
-class Progress:
+class TierProgress:
     """The progress of a program: it is evaluated at first, and compiled then."""
 
     __slots__ = ("calls", "decision", "evaluated", "remaining")
@@ -255,7 +255,7 @@ class Progress:
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
-_programs: Final[dict[Hashable, Progress]] = {}
+_programs: Final[dict[Hashable, TierProgress]] = {}
 
 
 def run(
@@ -288,7 +288,7 @@ def run(
             reason = f"{progress.decision.reason}, until loops had run for that long"
             progress.decision = Decision(0, reason)
     if tier != "compiled" and xla.is_absent():
-        return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
+        return _evaluate(request, args, TierProgress(Decision(0, _ABSENT))), None
     return xla.run_compiled(request, args)
 
 
@@ -359,12 +359,12 @@ def forget() -> None:
     _programs.clear()
 
 
-def _progress_of(request: compilation.Compilation) -> Progress:
+def _progress_of(request: compilation.Compilation) -> TierProgress:
     # by the digest: the program itself may hold objects of the user's
     key = request.jaxpr.digest, request.donated, request.flags, request.placement
     progress = _programs.get(key)
     if progress is None:
-        progress = _programs.setdefault(key, Progress(decide(request.jaxpr)))
+        progress = _programs.setdefault(key, TierProgress(decide(request.jaxpr)))
         if len(_programs) > _MOST_PROGRAMS:
             with suppress(KeyError, RuntimeError):  # another thread has done it
                 del _programs[next(iter(_programs))]
@@ -372,7 +372,7 @@ def _progress_of(request: compilation.Compilation) -> Progress:
 
 
 def _evaluate(
-    request: compilation.Compilation, args: Sequence[Array], progress: Progress
+    request: compilation.Compilation, args: Sequence[Array], progress: TierProgress
 ) -> Sequence[Array]:
     jaxpr = request.jaxpr
     tr.check_concrete(args)

@@ -21,7 +21,7 @@ from tinyjax.dtypes import HostArray, is_inexact
 
 
 @attrs.define(eq=False)
-class Iteration:
+class LoopIteration:
     """One iteration of a loop.
 
     Attributes:
@@ -76,7 +76,7 @@ class NanOrigin:
     primitive: str
     location: Location | None
     direction: Direction
-    iterations: tuple[Iteration, ...] = ()
+    iterations: tuple[LoopIteration, ...] = ()
     values: str = ""
     zero: bool = False
     what: str = "a NaN"
@@ -87,7 +87,7 @@ class NanOrigin:
 
 
 @attrs.frozen(eq=False)
-class Marks:
+class NanMarks:
     """The origins of an array's NaNs.
 
     Attributes:
@@ -101,10 +101,10 @@ class Marks:
     array: ref[ConcreteArray]
 
 
-def marks_of(array: Array) -> Marks | None:
+def marks_of(array: Array) -> NanMarks | None:
     """Return the known origins of an array's NaNs; None where there are none."""
     marks = followed.get(id(array))
-    return marks if isinstance(marks, Marks) and marks.array() is array else None
+    return marks if isinstance(marks, NanMarks) and marks.array() is array else None
 
 
 def mark(array: ConcreteArray, where: HostArray, causes: Sequence[NanOrigin]) -> None:
@@ -115,7 +115,7 @@ def mark(array: ConcreteArray, where: HostArray, causes: Sequence[NanOrigin]) ->
         def forget(_: object) -> None:
             followed.pop(key, None)
 
-        followed[key] = Marks(where, tuple(causes), ref(array, forget))
+        followed[key] = NanMarks(where, tuple(causes), ref(array, forget))
 
 
 def next_serial() -> int:

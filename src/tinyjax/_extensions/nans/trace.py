@@ -37,25 +37,28 @@ EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 
 @attrs.frozen(eq=False)
-class _State:
+class _Snapshot:
     """The state before a rule runs: the last origin, and the equations of each recorder."""
 
     serial: int
     recorded: dict[staging.Recorder, int]
 
 
-def _now(trace: tr.Trace) -> _State:
+def _now(trace: tr.Trace) -> _Snapshot:
     recorded: dict[staging.Recorder, int] = {}
     while True:
         if isinstance(trace, staging.Recorder):
             recorded[trace] = len(trace.eqns)
         if trace.parent is trace:
-            return _State(origins.next_serial(), recorded)
+            return _Snapshot(origins.next_serial(), recorded)
         trace = trace.parent
 
 
 def _add_examples(
-    value: Array, examples: tuple[ExampleAxis, ...], below: tuple[ExampleAxis, ...], since: _State
+    value: Array,
+    examples: tuple[ExampleAxis, ...],
+    below: tuple[ExampleAxis, ...],
+    since: _Snapshot,
 ) -> None:
     """Record the batch axes of the values that a rule has computed or recorded."""
     match value:
@@ -79,7 +82,7 @@ def _add_examples(
 
 
 def _annotate(
-    recorder: staging.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _State
+    recorder: staging.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _Snapshot
 ) -> None:
     eqns = recorder.eqns
     for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
@@ -233,7 +236,7 @@ class SourcedTransposer(Transposer):
 R = TypeVar("R")
 
 
-_iterations: ContextVar[tuple[origins.Iteration, ...]] = ContextVar(
+_iterations: ContextVar[tuple[origins.LoopIteration, ...]] = ContextVar(
     "tinyjax_iterations", default=()
 )
 _watching: ContextVar[bool] = ContextVar("tinyjax_watching_nans", default=False)
@@ -304,7 +307,7 @@ def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
 
 
 @contextmanager
-def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
+def _iterate(name: str, length: int | None) -> Iterator[program_rules.ProgramEvaluator]:
     """Evaluate a loop by a context's functions, and count the iterations.
 
     Args:
@@ -317,7 +320,7 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
     if length is None:
         backward = _reversed.get()
     outer = _iterations.get()
-    iterations: list[origins.Iteration] = []
+    iterations: list[origins.LoopIteration] = []
     # A backward pass runs iterations again, from kept states. The iterations of its own loops are
     # not the user's.
     recomputed = _recomputed.get()
@@ -332,7 +335,7 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.Run]:
     def run(jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
         first[:] = first or [jaxpr]
         if jaxpr is first[0] and not hidden:  # an iteration begins
-            iterations.append(origins.Iteration(name, location, len(iterations)))
+            iterations.append(origins.LoopIteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
         return program_rules.by_equation(jaxpr, args)
 
@@ -479,12 +482,12 @@ def _track(
                 origins.choose_examples(cause, before, np.asarray(where == k))
 
 
-def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
+def _has_data(mask: HostArray | None, marks: origins.NanMarks | None) -> bool:
     """Return whether some of an operand's NaNs have no origin."""
     return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
-def _of_cause(marks: origins.Marks | None, cause: origins.NanOrigin) -> HostArray | None:
+def _of_cause(marks: origins.NanMarks | None, cause: origins.NanOrigin) -> HostArray | None:
     """Return the mask of an operand's NaNs that come from one origin."""
     if marks is None or cause not in marks.causes:
         return None

@@ -43,7 +43,7 @@ from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, of_ordered, ordered, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_max, reduce_min
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.stablehlo import Lowering, SSAValue, Values, types as hlo
 from tinyjax.core.tracing import bind, bind1, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
@@ -95,7 +95,7 @@ def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
 
 
 #: Writes a collective over the devices along an axis of a mesh; the builder knows its result.
-Write = Callable[[Lowering, "_Line", Value, P], Value]
+Write = Callable[[Lowering, "_Line", SSAValue, P], SSAValue]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -187,11 +187,11 @@ def _collective(
     b: Lowering,
     name: str,
     line: _Line,
-    x: Value,
+    x: SSAValue,
     result: hlo.TensorType,
     combine: str | None = None,
     **attributes: str,
-) -> Value:
+) -> SSAValue:
     """Write a collective of StableHLO over the devices along an axis."""
     groups = line.groups
     shape = "x".join(map(str, groups.shape))
@@ -292,7 +292,7 @@ def _reduction(
     """
     primitive: prim.Primitive[CollectiveParams] = prim.Primitive(name, CollectiveParams)
 
-    def write(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
+    def write(b: Lowering, line: _Line, x: SSAValue, params: CollectiveParams) -> SSAValue:
         if x.dtype == dtypes.bool_:
             return b.convert(write(b, line, b.convert(x, dtypes.int32), params), dtypes.bool_)
         if combine != "add" and dtypes.is_float(x.dtype):
@@ -725,8 +725,8 @@ def pmin(
 axis_index_p: prim.Primitive[CollectiveParams] = prim.Primitive("axis_index", CollectiveParams)
 
 
-def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
-    def numbered() -> Value:
+def _write_axis_index(b: Lowering, line: _Line, x: SSAValue, params: CollectiveParams) -> SSAValue:
+    def numbered() -> SSAValue:
         word = hlo.tensor((), dtypes.uint32)
         (place,) = b.emit("stablehlo.partition_id", (), (word,))
         for name, n in (("divide", line.stride), ("remainder", line.size)):
@@ -832,7 +832,7 @@ def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
     return attrs.evolve(params, axis=params.axis + 1)
 
 
-def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
+def _write_all_gather(b: Lowering, line: _Line, x: SSAValue, params: GatherAxisParams) -> SSAValue:
     wide = b.reshape(x, _one_more(x.type, params.axis).shape)
     dimension = hlo.integer(params.axis)
     return _collective(
@@ -887,7 +887,9 @@ rules.def_transposes(all_gather_invariant_p, _own_place)
 psum_scatter_p: prim.Primitive[GatherAxisParams] = prim.Primitive("psum_scatter", GatherAxisParams)
 
 
-def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
+def _write_psum_scatter(
+    b: Lowering, line: _Line, x: SSAValue, params: GatherAxisParams
+) -> SSAValue:
     (result,) = b.results
     dimension = hlo.integer(params.axis)
     wide = _one_more(result, params.axis)
@@ -1093,7 +1095,7 @@ class AllToAllParams(prim.Params):
 all_to_all_p: prim.Primitive[AllToAllParams] = prim.Primitive("all_to_all", AllToAllParams)
 
 
-def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams) -> Value:
+def _write_all_to_all(b: Lowering, line: _Line, x: SSAValue, params: AllToAllParams) -> SSAValue:
     # StableHLO's axes stay: one that is divided becomes shorter, here of one part, and one that
     # parts are joined along longer, here from 1. So the new axis is put in before.
     split, concat, (result,) = params.split_axis, params.concat_axis, b.results
@@ -1245,7 +1247,7 @@ class PermuteParams(prim.Params):
 ppermute_p: prim.Primitive[PermuteParams] = prim.Primitive("ppermute", PermuteParams)
 
 
-def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -> Value:
+def _write_ppermute(b: Lowering, line: _Line, x: SSAValue, params: PermuteParams) -> SSAValue:
     pairs = [[int(group[a]), int(group[c])] for group in line.groups for a, c in params.perm]
     if not pairs:
         return b.full_like(x, 0)

@@ -262,7 +262,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen(eq=False, repr=False)
-class PlacedCall:
+class ShardedCall:
     """The shardings that ``jit`` is given for a function's arguments and results.
 
     Attributes:
@@ -289,14 +289,14 @@ class PlacedCall:
         return tuple(leaves), structure
 
 
-def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
+def placed_call(ins: Any, outs: Any) -> ShardedCall | None:
     """Return the shardings of arguments and results; None for the first device, or without any."""
     first = (None, first_device(), on_first())
     said = [
         None if all(where in first for where in tree.leaves(places, is_place)) else places
         for places in (ins, outs)
     ]
-    return None if all(places is None for places in said) else PlacedCall(*said)
+    return None if all(places is None for places in said) else ShardedCall(*said)
 
 
 def with_sharding_constraint(x: T, shardings: Any) -> T:

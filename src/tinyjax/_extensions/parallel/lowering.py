@@ -18,7 +18,7 @@ from tinyjax._extensions.parallel.sharding import Sharding
 from tinyjax._primitives.dot import DotParams
 from tinyjax.core.lowering import Locate, define, new_lowering
 from tinyjax.core.primitives.broadcast import ReduceParams
-from tinyjax.core.stablehlo import Lowering, Value
+from tinyjax.core.stablehlo import Lowering, SSAValue
 from tinyjax.core.stablehlo.lowering import HostFunction, Module
 from tinyjax.core.stablehlo.types import TensorType
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
@@ -31,7 +31,7 @@ from tinyjax.dtypes import is_complex, real_part
 # equations, loops and conditionals are lowered (``core.lowering``).
 
 
-def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
+def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Lower an equation, with the shardings in the types of its results."""
     rules = eqn.primitive.rules
     at_once = True
@@ -51,7 +51,7 @@ def _is_summed(x: jx.Atom) -> bool:
 _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
 
 
-def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
+def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[SSAValue]) -> bool:
     """Return whether XLA computes partial sums from the devices' partial sums.
 
     It does if the equation lowers to one operation. If it lowers to several, XLA completes the
@@ -69,7 +69,7 @@ def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> b
     return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
 
 
-def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+def whole(b: Lowering, x: SSAValue, aval: ShapedArray) -> SSAValue:
     """Let devices add their parts of a sum, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
@@ -138,7 +138,7 @@ def is_divided(b: Lowering) -> bool:
     return _divided_mesh(b) is not None
 
 
-def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
+def undivided(b: Lowering, x: SSAValue, axes: Iterable[int]) -> SSAValue:
     """Return a value some of whose axes are not divided: XLA does it wrongly, or refuses."""
     mesh = _divided_mesh(b)
     if mesh is None:
@@ -175,13 +175,13 @@ def _factor(number: int) -> str:
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
-def _with_typed_sharding(b: Lowering, x: Value, sharding: Sharding, ndim: int) -> Value:
+def _with_typed_sharding(b: Lowering, x: SSAValue, sharding: Sharding, ndim: int) -> SSAValue:
     """Emit the sharding in the type of a value."""
     text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
 
-def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+def as_parts(b: Lowering, x: SSAValue, aval: ShapedArray) -> SSAValue:
     """Mark the lowered sum of an equation as partial: each device has a part of it.
 
     Args:
@@ -199,7 +199,9 @@ def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
     return len(avals) > 1 and any(a.sharding.summed for a in avals)
 
 
-def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
+def from_branch(
+    b: Lowering, xs: Sequence[SSAValue], avals: Sequence[ShapedArray]
+) -> Sequence[SSAValue]:
     """Let devices add sums that a branch returns beside other results."""
     if not _may_differ(b, avals):
         return xs
@@ -207,15 +209,15 @@ def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) 
 
 
 def from_branches(
-    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
-) -> Sequence[Value]:
+    b: Lowering, xs: Sequence[SSAValue], avals: Sequence[ShapedArray]
+) -> Sequence[SSAValue]:
     """Make parts of a sum again of results of a conditional, where devices had to add them."""
     if not _may_differ(b, avals):
         return xs
     return [parts_of_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
 
-def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+def parts_of_whole(b: Lowering, x: SSAValue, aval: ShapedArray) -> SSAValue:
     """Turn a value into a sum of the devices' parts, if its type requires it."""
     if aval.where is None or not aval.sharding.summed:
         return x
@@ -228,7 +230,7 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     return _with_typed_sharding(b, without_sums, aval.sharding, aval.ndim)
 
 
-def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
+def _lying(b: Lowering, at_once: bool, x: SSAValue, var: jx.Var) -> SSAValue:
     """Emit the sharding in a variable's type, if it has one."""
     aval, told = var.aval, var.aval.sharding_or_none
     if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:

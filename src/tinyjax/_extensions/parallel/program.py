@@ -219,7 +219,7 @@ def _evaluate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Array
 
 
 def _program(
-    args: Sequence[Any], params: primitive.ShardMapParams, run: program_rules.Run
+    args: Sequence[Any], params: primitive.ShardMapParams, run: program_rules.ProgramEvaluator
 ) -> Sequence[Any]:
     def stage() -> staging.Staged:
         specs = zip(params.jaxpr.in_avals, params.in_specs, strict=True)

@@ -308,7 +308,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
             f"{name}: the array has the shape {local.shape}, and global_shape {shape} another "
             "number of axes."
         )
-    axes = [_Axis(sharding, axis, local.ndim) for axis in range(local.ndim)]
+    axes = [_AxisDivision(sharding, axis, local.ndim) for axis in range(local.ndim)]
     sizes = [axis.size(n, of, name) for axis, n, of in zip(axes, local.shape, lengths, strict=True)]
     sharding.check(sizes, f"the array of {name}")
     host = local.host
@@ -328,7 +328,7 @@ def _check_no_sum(name: str, sharding: Sharding) -> None:
         )
 
 
-class _Axis:
+class _AxisDivision:
     """The division of one axis of an array over processes."""
 
     def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:

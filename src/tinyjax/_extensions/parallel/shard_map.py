@@ -34,7 +34,7 @@ R = TypeVar("R")
 M = TypeVar("M", meshes.Mesh, meshes.AbstractMesh)
 
 
-class Options(TypedDict, total=False):
+class ShardMapOptions(TypedDict, total=False):
     """Options of ``shard_map``."""
 
     out_specs: Required[Any]
@@ -45,9 +45,9 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def shard_map(f: Callable[P, R], /, **options: Unpack[Options]) -> Callable[P, R]: ...
+def shard_map(f: Callable[P, R], /, **options: Unpack[ShardMapOptions]) -> Callable[P, R]: ...
 @overload
-def shard_map(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def shard_map(**options: Unpack[ShardMapOptions]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[P, R] | None = None,
     /,

@@ -18,7 +18,7 @@ from tinyjax.core.devices import Device, device_at, first_device
 from tinyjax.core.values import ShapedArray
 
 
-class Space(devices.Place, Enum):
+class Space(devices.ArrayLocation, Enum):
     """The memory of an array, on whichever devices it is: an argument of ``device_put``.
 
     ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
@@ -81,7 +81,7 @@ def _names_set(names: object, argument: str) -> NamesSet:
 
 @records.leaf
 @attrs.frozen(eq=False, init=False, repr=False)
-class PartitionSpec(devices.Place, records.Record):
+class PartitionSpec(devices.ArrayLocation, records.Record):
     """The axes of a mesh of devices over which each axis of an array is divided.
 
     Attributes:
@@ -347,7 +347,7 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
     return np.array(texts, object).reshape(counts)
 
 
-class Sharding(devices.Place):
+class Sharding(devices.ArrayLocation):
     """The placement of an array on devices: whole, unless the subclass overrides it.
 
     It is a property of a value, not of its type. Programs are the same wherever their arguments

@@ -19,7 +19,7 @@ import numpy as np
 from tinyjax import config, dtypes
 from tinyjax._base import frames
 from tinyjax.core.control_flow.common import Observer
-from tinyjax.core.stablehlo import Value, Values, builder, types as hlo
+from tinyjax.core.stablehlo import SSAValue, Values, builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Interrupter, Lowering
 from tinyjax.core.tracing import primitive as prim
 
@@ -183,7 +183,7 @@ class NotebookDisplay:
         self._handles: dict[Bar, Any] = {}
 
     def draw(self, bar: Bar) -> None:
-        shown = _Shown(bar)
+        shown = _BarSnapshot(bar)
         handle = self._handles.pop(bar, None)
         if handle is None:
             display = import_module("IPython.display").display
@@ -194,7 +194,7 @@ class NotebookDisplay:
             self._handles[bar] = handle
 
 
-class _Shown:
+class _BarSnapshot:
     """A bar as it is now."""
 
     def __init__(self, bar: Bar) -> None:
@@ -217,8 +217,8 @@ class _Shown:
 
 # Running loops that report: when the next report is due, and on what screen bars appear.
 #
-# A report takes some microseconds, and drawing a bar some milliseconds. So each report says at
-# which iteration the next one is due: ``Run`` measures how long an iteration and a report take,
+# A report takes some microseconds, and drawing a bar some milliseconds. So each report
+# the next one is due: ``ObservedLoop`` measures how long an iteration and a report take,
 # and asks for ten reports a second, or for as many as take half a hundredth of the time.
 
 
@@ -239,7 +239,7 @@ _GROWTH: Final = 4
 _NEVER: Final = 2**62
 
 
-class Run:
+class ObservedLoop:
     """One run of a loop.
 
     Attributes:
@@ -313,7 +313,7 @@ class Screen:
 
     display: Display
     after: float
-    runs: list[Run] = attrs.field(factory=list)
+    runs: list[ObservedLoop] = attrs.field(factory=list)
     lock: Lock = attrs.field(factory=Lock)
 
 
@@ -352,7 +352,7 @@ def shown_on(target: Screen) -> Iterator[None]:
 
 def reported(iterations: Iterable[T], title: str, total: int | None) -> Iterator[T]:
     """Go through the iterations of a loop that Python makes, and report."""
-    run, count = Run(title, total), 0
+    run, count = ObservedLoop(title, total), 0
     try:
         for i in iterations:
             if count >= run.due:
@@ -369,7 +369,7 @@ class Reports(Interrupter):
 
     def __init__(self, title: str, total: int | None) -> None:
         self._title, self._total = title, total
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, ObservedLoop] = {}
         self._numbers = numbers_from(1)
 
     def __call__(self, *args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
@@ -386,7 +386,7 @@ class Reports(Interrupter):
         key = int(number)
         if not key:
             key = next(self._numbers)
-            self._runs[key] = Run(self._title, self._total)
+            self._runs[key] = ObservedLoop(self._title, self._total)
         due = _NEVER
         if going:
             due = self._runs[key].report(int(count), int(done))
@@ -401,7 +401,7 @@ class Reports(Interrupter):
         self._runs.clear()
 
 
-# Loops that report how far they have come, to a ``Run`` of ``runs``; ``bars`` draws that.
+# Loops that report how far they have come, to an ``ObservedLoop`` of ``runs``; ``bars`` draws that.
 #
 # A compiled one is two: an inner one, which is the loop itself up to the iteration of the next
 # report, and an outer one, which reports. So an iteration costs one comparison of numbers more.
@@ -444,32 +444,34 @@ class Progress(Observer):
     def write_loop(
         self,
         b: Lowering,
-        state: Sequence[Value],
+        state: Sequence[SSAValue],
         condition: builder.Block,
         body: builder.Block,
         ordered: bool,
         place: int | None,
-    ) -> list[Value]:
+    ) -> list[SSAValue]:
         if b.module.is_divided:  # no function is called from a program on several devices
             return b.loop(state, condition, body, ordered)
         reports = Reports(self.title, self.total)
 
-        def report(number: Value, count: Value, going: Value, state: Sequence[Value]) -> Values:
+        def report(
+            number: SSAValue, count: SSAValue, going: SSAValue, state: Sequence[SSAValue]
+        ) -> Values:
             done = count if place is None else b.convert(state[place], dtypes.int64)
             of = [hlo.tensor((), dtypes.int64)] * 2
             return b.host_call(reports, [number, count, done, going], of, effectful=True)
 
-        def inner_condition(values: Sequence[Value]) -> Values:
+        def inner_condition(values: Sequence[SSAValue]) -> Values:
             going, count, due = values[:3]
             return [b.and_(going, b.compare(count, due, "LT"))]
 
-        def inner_body(values: Sequence[Value]) -> Values:
+        def inner_body(values: Sequence[SSAValue]) -> Values:
             (_, count, due), state = prim.split_list(values, 3)
             after = list(body(state))
             one = b.scalar(1, dtypes.int64)
             return [*condition(after), b.add(count, one), due, *after]
 
-        def outer_body(values: Sequence[Value]) -> Values:
+        def outer_body(values: Sequence[SSAValue]) -> Values:
             (going, number, count, due), state = prim.split_list(values, 4)
             inner = [going, count, due, *state]
             (going, count, _), after = prim.split_list(

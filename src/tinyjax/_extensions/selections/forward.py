@@ -245,7 +245,7 @@ def pull_back(
     seeds: list[prim.Tangent] = []
     for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True):
         seed = ct
-        if isinstance(seed, prim.Zero) and eqn.params.fills_zeros:
+        if isinstance(seed, prim.ZeroTangent) and eqn.params.fills_zeros:
             seed = sh.zero_tangent(var.aval)
             trace.add(seed, _nowhere(var.aval))
         elif isinstance(seed, Array) and mask is not None:

@@ -302,7 +302,7 @@ def _transposed(
     dtype = dtypes.bool_ if moves_alone and are_bools else dtypes.float32
     numbers = [
         opd.splat(0, var.aval.with_dtype(dtype))
-        if isinstance(ct, prim.Zero)
+        if isinstance(ct, prim.ZeroTangent)
         else as_number(mask, ct, dtype)
         for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True)
     ]

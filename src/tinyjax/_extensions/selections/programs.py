@@ -170,7 +170,7 @@ def apply_crossed(
         out_binders=_paired(eqn.out_binders, _numbers(eqn.out_binders, depend), sizes_out),
     )
     numbers = [
-        None if not has_mask else ct if isinstance(ct, prim.Zero) else as_number(mask, ct)
+        None if not has_mask else ct if isinstance(ct, prim.ZeroTangent) else as_number(mask, ct)
         for ct, mask, has_mask in zip(cotangents, masks, depend, strict=True)
     ]
     others = [

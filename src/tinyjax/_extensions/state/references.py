@@ -37,7 +37,7 @@ from tinyjax.errors import (
 T = TypeVar("T")
 
 
-class Cell:
+class RefCell:
     """The contents of a reference, within one staged function or outside of all.
 
     Attributes:
@@ -54,7 +54,7 @@ class Cell:
         self.is_written: bool = False
 
 
-class ForeignCell(Cell):
+class ForeignCell(RefCell):
     """The contents of a reference that are kept in an object of another class."""
 
     __slots__ = ("_get", "_put")
@@ -75,7 +75,7 @@ class ForeignCell(Cell):
         self._put(value)
 
 
-class Form(Hashable, Protocol):
+class RefForm(Hashable, Protocol):
     """The structure of an object that holds arrays in place, without the arrays."""
 
     @property
@@ -96,7 +96,7 @@ class Form(Hashable, Protocol):
 OPENERS: Final[dict[type, Opener]] = {}
 
 
-def parts_of(x: Any) -> tuple[Sequence[Ref], Form]:
+def parts_of(x: Any) -> tuple[Sequence[Ref], RefForm]:
     """Return references to the contents of an object, and its form."""
     return OPENERS[type(x)](x)
 
@@ -113,7 +113,7 @@ class _Part:
 
     place: int
     index: int
-    form: Form | None = None
+    form: RefForm | None = None
 
 
 @attrs.frozen
@@ -157,30 +157,32 @@ class UsedRefs(staging.Hook):
 
     def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
         self._traced: frozenset[Ref] = traced
-        self._parameters: dict[staging.Cell, jx.Var] = {}
-        self._given_cells: dict[int, Cell] = {}
+        self._parameters: dict[staging.MutableCell, jx.Var] = {}
+        self._given_cells: dict[int, RefCell] = {}
         self._written_refs: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
-        self.cells: dict[Ref, Cell] = {}
-        self.holders: dict[int, tuple[Any, Form]] = {}
+        self.cells: dict[Ref, RefCell] = {}
+        self.holders: dict[int, tuple[Any, RefForm]] = {}
 
-    def enter(self, ref: Ref, outer: Cell, recorder: staging.Recorder) -> Cell:
+    def enter(self, ref: Ref, outer: RefCell, recorder: staging.Recorder) -> RefCell:
         """Give a reference a cell in a recorder."""
         value = outer.value
         known = ref.may_be_data and recorder.outside == "data" and not isinstance(value, Tracer)
         if not known or ref in self._traced:
             var = self._parameters[ref] = jx.Var(ref.aval)
             value = staging.StagingTracer(recorder, var, ref.aval)
-        cell = self.cells[ref] = Cell(value, recorder)
+        cell = self.cells[ref] = RefCell(value, recorder)
         return cell
 
-    def enter_given(self, place: int, aval: av.ShapedArray, recorder: staging.Recorder) -> Cell:
+    def enter_given(self, place: int, aval: av.ShapedArray, recorder: staging.Recorder) -> RefCell:
         """Give the backward state of a reference that was made in place of an argument a cell."""
         var = self._parameters[ArgumentState(place, aval)] = jx.Var(aval)
-        cell = self._given_cells[place] = Cell(staging.StagingTracer(recorder, var, aval), recorder)
+        cell = self._given_cells[place] = RefCell(
+            staging.StagingTracer(recorder, var, aval), recorder
+        )
         return cell
 
-    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.MutableCell, jx.Var]]:
         return [*self._parameters.items()]
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
@@ -212,7 +214,7 @@ class UsedRefs(staging.Hook):
 
     @classmethod
     def keep(cls, state: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
-        refilled: dict[tuple[int, Form], list[Array]] = {}
+        refilled: dict[tuple[int, RefForm], list[Array]] = {}
         for key, value in state:
             if isinstance(key, Ref):
                 key._write(value)
@@ -234,7 +236,7 @@ def used_in(recorder: staging.Recorder) -> UsedRefs:
     return hook
 
 
-def cells_in(recorder: staging.Recorder) -> Mapping[Ref, Cell]:
+def cells_in(recorder: staging.Recorder) -> Mapping[Ref, RefCell]:
     """Return the cells of references that a recorder has."""
     hook = recorder.hooks.get(UsedRefs)
     return hook.cells if isinstance(hook, UsedRefs) else {}
@@ -282,13 +284,13 @@ class Ref(av.Typed):
         if not isinstance(value, Array):
             raise ArgumentError(f"Ref holds an array, but got {described(value)}: see new_ref.")
         self.aval = value.aval.strip_weak()
-        self._cell = Cell(value, current_trace())
+        self._cell = RefCell(value, current_trace())
         self._ended = ""
         self._backward: BackwardState | None = None
         #: The argument that it was made for, and its record.
         self._origin: tuple[UsedRefs, int] | None = None
         #: What it is one of, if there no backward state is passed yet.
-        self._parts: Parts | None = None
+        self._parts: RefParts | None = None
 
     @classmethod
     def elsewhere(cls, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> Ref:
@@ -405,7 +407,7 @@ class Ref(av.Typed):
             return repr(value).replace("Array", "Ref", 1)
         return f"Ref<{self.aval}>" if isinstance(value, Array) else f"Ref<{self.aval}, {value}>"
 
-    def _own(self) -> Cell:
+    def _own(self) -> RefCell:
         """Return the cell to read and write here.
 
         Raises:
@@ -448,7 +450,7 @@ class Ref(av.Typed):
             cell = used_in(recorder).enter(self, cell, recorder)
         return cell
 
-    def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
+    def _passed_on(self, trace: Trace, above: Trace | None) -> RefCell | None:
         """Return the cell that it has where tangents are recorded, if it has one."""
         return None
 
@@ -479,7 +481,7 @@ class Ref(av.Typed):
 
 
 #: References in functions and rules that are given the contents as an operand, and their cells.
-bound_cells: ContextVar[Mapping[Ref, Cell]] = ContextVar(
+bound_cells: ContextVar[Mapping[Ref, RefCell]] = ContextVar(
     "tinyjax_bound_cells", default=MappingProxyType({})
 )
 
@@ -517,7 +519,7 @@ class BackwardState(Ref):
         if isinstance(value, Tracer) and _is_within(value._trace, cell.trace):
             cell.value, cell.is_written = value, True
 
-    def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
+    def _passed_on(self, trace: Trace, above: Trace | None) -> RefCell | None:
         if not (isinstance(trace, staging.Recorder) and trace.outside == "cotangents"):
             return None
         if not (isinstance(above, JVPTrace) and above.parent is trace):
@@ -530,7 +532,7 @@ class BackwardState(Ref):
 class StateNeededError(Exception):
     """Raised where a function that is mapped over references needs their backward states."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RefParts) -> None:
         super().__init__()
         self.parts = parts
 
@@ -542,19 +544,19 @@ class BackwardHook(staging.Hook):
 
     def __init__(self) -> None:
         self._vars: dict[BackwardState, jx.Var] = {}
-        self._cells: dict[BackwardState, Cell] = {}
+        self._cells: dict[BackwardState, RefCell] = {}
         self._saved: list[tuple[Ref, Array]] = []
 
-    def enter(self, state: BackwardState, trace: Trace, recorder: staging.Recorder) -> Cell:
+    def enter(self, state: BackwardState, trace: Trace, recorder: staging.Recorder) -> RefCell:
         """Give a state a cell, and a tangent to begin with."""
         if state not in self._cells:
             var = self._vars[state] = jx.Var(state.aval)
             tangent = staging.StagingTracer(recorder, var, state.aval)
             tracer = JVPTracer(trace, opd.splat(0, state.aval), tangent)
-            self._cells[state] = Cell(tracer, trace)
+            self._cells[state] = RefCell(tracer, trace)
         return self._cells[state]
 
-    def cells_in(self) -> Sequence[tuple[staging.Cell, jx.Var]]:
+    def cells_in(self) -> Sequence[tuple[staging.MutableCell, jx.Var]]:
         return [*self._vars.items()]
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
@@ -865,7 +867,7 @@ def keep(ref: Ref, value: Array) -> None:
     ref._write(value)
 
 
-class Parts:
+class RefParts:
     """The references that a function is mapped over: each example has a reference to its part.
 
     Attributes:
@@ -899,7 +901,7 @@ class Parts:
         count = len(self._leaves)
         own = [Ref(x) if i in self.places else x for i, x in enumerate(leaves[:count])]
         for i, state in zip(self.places, leaves[count:], strict=False):
-            own[i].backward._cell = Cell(state, current_trace())
+            own[i].backward._cell = RefCell(state, current_trace())
         if self._passes is False:
             for i in self.places:
                 own[i]._parts = self
@@ -943,7 +945,7 @@ class Parts:
 class _ParameterForm:
     """The form of an object that a function gets in place of one that holds arrays in place."""
 
-    form: Form
+    form: RefForm
 
     @property
     def is_one(self) -> bool:
@@ -974,7 +976,7 @@ class RefsHolder(Holder):
 
 
 #: Takes an object apart: references to its contents, and its form.
-Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
+Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], RefForm]]
 
 
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:
@@ -1005,8 +1007,8 @@ class _RefHolder(RefsHolder):
 
     is_one = True
 
-    def parts(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> Parts:
-        return Parts(leaves, places, api_name)
+    def parts(self, leaves: Sequence[Any], places: Sequence[int], api_name: str) -> RefParts:
+        return RefParts(leaves, places, api_name)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
@@ -1022,7 +1024,7 @@ class _RefHolder(RefsHolder):
                 )
         held = [x for x in directions if isinstance(x, Ref)]
         check_given_once([*[leaves[i] for i in places], *held], by)
-        parts = Parts(leaves, places, by)
+        parts = RefParts(leaves, places, by)
 
         def run(*values: Any) -> tuple[Any, Any]:
             own = parts.own(values)

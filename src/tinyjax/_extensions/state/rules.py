@@ -8,9 +8,9 @@ from typing import Any, NoReturn, TypeVar
 import attrs
 
 from tinyjax._extensions.state.references import (
-    Cell,
     ForeignCell,
     Ref,
+    RefCell,
     bound_cells,
     decoded,
     encoded,
@@ -59,7 +59,7 @@ class RuleState:
         """Call a function with these contents, and return the final ones."""
         trace = tr.current_trace()
         values = zip(self._all(), (*states, *contents), strict=True)
-        cells = {ref: Cell(x, trace) for ref, x in values}
+        cells = {ref: RefCell(x, trace) for ref, x in values}
         return _run_with_cells(cells, fun), [cells[ref].value for ref in self.refs]
 
     def run_backward(
@@ -76,10 +76,10 @@ class RuleState:
             Its result, and the new cotangents.
         """
         trace = tr.current_trace()
-        cells: dict[Ref, Cell] = {}
+        cells: dict[Ref, RefCell] = {}
         for ref, ct in zip(self.refs, cotangents, strict=True):
             if isinstance(ct, Array):
-                cells[ref] = Cell(decoded(ct, ref.aval), trace)
+                cells[ref] = RefCell(decoded(ct, ref.aval), trace)
             else:
                 cells[ref] = _refusing(ref, name, trace)
         result = _run_with_cells(cells, fun)
@@ -98,12 +98,12 @@ class RuleState:
         return results
 
 
-def _run_with_cells(cells: Mapping[Ref, Cell], fun: Callable[[], T]) -> T:
+def _run_with_cells(cells: Mapping[Ref, RefCell], fun: Callable[[], T]) -> T:
     with tr.assigned(bound_cells, {**bound_cells.get(), **cells}):
         return fun()
 
 
-def _refusing(ref: Ref, name: str, trace: tr.Trace) -> Cell:
+def _refusing(ref: Ref, name: str, trace: tr.Trace) -> RefCell:
     def refuse(*_: Any) -> NoReturn:
         raise RefError(
             f"the backward rule of {name} uses a Ref of type {ref.aval}, but nothing passes on "

@@ -11,7 +11,7 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import frames
 from tinyjax._library.laplacians import numbering
-from tinyjax._library.laplacians.rows import Rows
+from tinyjax._library.laplacians.rows import JacobianRows
 from tinyjax._library.laplacians.trace import LaplacianTrace, run
 from tinyjax.core.api import arguments, jacobians
 from tinyjax.core.primitives import shape as sh, slicing
@@ -86,7 +86,7 @@ def laplacian(
         >>> float(laplacian)  # 6 (1 + 2 + 3)
         36.0
     """
-    choice = arguments.Choice("laplacian", fun, argnums)
+    choice = arguments.DifferentiatedArguments("laplacian", fun, argnums)
 
     @partial(watched, named=fun)
     def laplacian_at(*args: Any, **kwargs: Any) -> Laplacian:
@@ -151,7 +151,7 @@ def divergence(
         >>> float(autodiff.divergence(field)(jnp.array([1.0, 2.0])))  # 2 x + x
         3.0
     """
-    choice = arguments.Choice("divergence", fun, argnums)
+    choice = arguments.DifferentiatedArguments("divergence", fun, argnums)
 
     @partial(watched, named=fun)
     def divergence_at(*args: Any, **kwargs: Any) -> Array:
@@ -225,7 +225,7 @@ def directional_derivatives(
     rows = [
         None
         if v is prim.ZERO
-        else Rows(
+        else JacobianRows(
             slicing.pad_in_dim(sh.expand_dims(v, (0,)), 1, 0, 0), numbering.column(only, x.ndim)
         )
         for x, v in zip(args, directions, strict=True)
@@ -247,10 +247,10 @@ def directional_derivatives(
 
 
 def _chosen(
-    choice: arguments.Choice, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[arguments.Chosen, calling.FlatFunction]:
+    choice: arguments.DifferentiatedArguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[arguments.DifferentiatedCall, calling.FlatFunction]:
     """Return the chosen arguments, and the function of these on arrays."""
-    chosen = arguments.Chosen(choice, args, kwargs)
+    chosen = arguments.DifferentiatedCall(choice, args, kwargs)
     chosen.check(allow_complex=False)
     for x in chosen.primals:
         if isinstance(x.size, ints.SymbolicSize):
@@ -263,21 +263,21 @@ def _chosen(
 
 
 def _forward(
-    chosen: arguments.Chosen, flat: calling.FlatFunction, second: bool, sparse: bool
+    chosen: arguments.DifferentiatedCall, flat: calling.FlatFunction, second: bool, sparse: bool
 ) -> tuple[LaplacianTrace, list[Array]]:
     """Run a function on its arguments with their derivatives in themselves."""
     total = sum(x.size for x in chosen.primals)
-    rows: list[Rows] = []
+    rows: list[JacobianRows] = []
     start = 0
     for x in chosen.primals:
         own = np.arange(start, start + x.size).reshape(1, *x.shape)
         start += x.size
         values = np.concatenate([np.zeros((1, *x.shape)), np.ones((1, *x.shape))])
         aval = av.ShapedArray((2, *x.shape), x.dtype, x.weak_type)
-        identity = Rows(concrete.ConcreteArray(values.astype(x.dtype), aval), own)
+        identity = JacobianRows(concrete.ConcreteArray(values.astype(x.dtype), aval), own)
         if not sparse:
             every = numbering.column(np.arange(total), x.ndim)
-            identity = Rows(identity.expanded(every), every)
+            identity = JacobianRows(identity.expanded(every), every)
         rows.append(identity)
     trace = LaplacianTrace(tr.current_trace(), second, chosen.choice.applied)
     return trace, run(trace, flat, chosen.primals, rows)

@@ -40,7 +40,7 @@ _MOST: Final = 2**22
 
 
 @attrs.frozen(eq=False)
-class Plan:
+class Numbering:
     """The numbers that a primitive needs, and those of its results.
 
     Attributes:
@@ -53,7 +53,7 @@ class Plan:
 
 
 @attrs.frozen(eq=False)
-class Call:
+class NumberedOperands:
     """The operands of a primitive, with their numbers.
 
     Attributes:
@@ -69,7 +69,7 @@ class Call:
 
 #: The numbers of the operands, and of the results, of a primitive with these parameters; None where
 #: it cannot be said.
-PlanRule: TypeAlias = Callable[[Any, Call], Plan | None]
+PlanRule: TypeAlias = Callable[[Any, NumberedOperands], Numbering | None]
 
 
 def column(numbers: Numbers, ndim: int) -> Numbers:
@@ -112,7 +112,7 @@ def _simplified(numbers: Numbers) -> Numbers:
     return numbers
 
 
-def plan_of(primitive: prim.Primitive[Any], params: Any, call: Call) -> Plan:
+def plan_of(primitive: prim.Primitive[Any], params: Any, call: NumberedOperands) -> Numbering:
     """Return the numbers that the rows of operands must have, and those of the results' rows.
 
     Args:
@@ -131,14 +131,14 @@ def plan_of(primitive: prim.Primitive[Any], params: Any, call: Call) -> Plan:
     return same(call)
 
 
-def same(call: Call) -> Plan:
+def same(call: NumberedOperands) -> Numbering:
     """Give all elements of all operands and results the same numbers."""
     every = all_joined(call.numbers)
     operands = [
         None if n is None else column(every, x.ndim)
         for x, n in zip(call.primals, call.numbers, strict=True)
     ]
-    return Plan(operands, [column(every, out.ndim) for out in call.outs])
+    return Numbering(operands, [column(every, out.ndim) for out in call.outs])
 
 
 def _together(numbers: Sequence[Numbers | None], axes: Sequence[int] = ()) -> Numbers | None:
@@ -177,14 +177,14 @@ def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
 def _along(axes_of: Callable[[Any], Sequence[int]], removes: bool = False) -> PlanRule:
     """Make the rule of a primitive that mixes elements along some axes, and may remove these."""
 
-    def rule(params: Any, call: Call) -> Plan | None:
+    def rule(params: Any, call: NumberedOperands) -> Numbering | None:
         axes = axes_of(params)
         together = _together(call.numbers, axes)
         if together is None:
             return None
         result = together.squeeze(tuple([a + 1 for a in axes])) if removes else together
         operands = [None if n is None else together for n in call.numbers]
-        return Plan(operands, [result] * len(call.outs))
+        return Numbering(operands, [result] * len(call.outs))
 
     return rule
 
@@ -232,7 +232,7 @@ def addends(
 def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
     """Make the rule of a primitive each element of whose result is one of the operands, or none."""
 
-    def rule(params: Any, call: Call) -> Plan | None:
+    def rule(params: Any, call: NumberedOperands) -> Numbering | None:
         places = [x for x in call.primals if not is_inexact(x.dtype)]
         size = max(len(n) for n in call.numbers if n is not None)
         if any(isinstance(x, tr.Tracer) for x in places) or (
@@ -247,7 +247,7 @@ def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
                 results = tr.bind(primitive, values, params)
                 for column_of, result in zip(moved, results, strict=True):
                     column_of.append(np.asarray(result.concrete("numbers of inputs"), np.intp))
-        return Plan(
+        return Numbering(
             operands, [_simplified(_result_numbers(np.stack(m), call.numbers)) for m in moved]
         )
 
@@ -273,7 +273,7 @@ def _result_numbers(moved: Numbers, numbers: Sequence[Numbers | None]) -> Number
     return np.where(np.isin(moved, present), moved, NONE)
 
 
-def _dot(params: dot.DotParams, call: Call) -> Plan | None:
+def _dot(params: dot.DotParams, call: NumberedOperands) -> Numbering | None:
     """Of one operand that varies, join along contracted axes; of two along all but batch axes."""
     sides = (params.lhs_contract, params.lhs_batch), (params.rhs_contract, params.rhs_batch)
     results: list[Numbers] = []
@@ -301,13 +301,13 @@ def _dot(params: dot.DotParams, call: Call) -> Plan | None:
             None if n is None else joined(n, contracted)
             for n, (contracted, _) in zip(call.numbers, sides, strict=True)
         ]
-        return Plan(operands, [together])
+        return Numbering(operands, [together])
     placed: list[Numbers | None] = []
     for (_, batch), x in zip(sides, call.primals, strict=True):
         of_batch = together.reshape(together.shape[: 1 + len(batch)])
         spread = np.expand_dims(of_batch, tuple(range(1 + len(batch), 1 + x.ndim)))
         placed.append(np.moveaxis(spread, range(1, 1 + len(batch)), [a + 1 for a in batch]))
-    return Plan(placed, [together])
+    return Numbering(placed, [together])
 
 
 def over_axes(params: Any) -> Sequence[int]:

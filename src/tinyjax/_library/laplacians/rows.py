@@ -28,7 +28,7 @@ Push = Callable[..., tuple[list[Array], list[prim.Tangent]]]
 
 
 @attrs.frozen(eq=False)
-class Rows:
+class JacobianRows:
     """The derivatives of a value.
 
     Attributes:
@@ -66,7 +66,7 @@ class Rows:
         return ew.select(mask, taken, sh.full_like(taken, 0))
 
 
-def summed(rows: Rows, axes: Sequence[int], numbers: numbering.Numbers) -> Array | None:
+def summed(rows: JacobianRows, axes: Sequence[int], numbers: numbering.Numbers) -> Array | None:
     """Add elements along axes: those with a derivative in an input, and not zeros of all others.
 
     Returns:

@@ -16,8 +16,8 @@ from tinyjax import errors
 from tinyjax._extensions import checkpointing
 from tinyjax._library.laplacians import numbering
 from tinyjax._library.laplacians.rows import (
+    JacobianRows,
     Push,
-    Rows,
     Rule,
     curved,
     elementwise_curvature,
@@ -50,10 +50,10 @@ class LaplacianTracer(tr.Tracer):
 
     __slots__ = ("primal", "rows")
 
-    def __init__(self, trace: tr.Trace, primal: Array, rows: Rows) -> None:
+    def __init__(self, trace: tr.Trace, primal: Array, rows: JacobianRows) -> None:
         self._trace = trace
         self.primal: Array = primal
-        self.rows: Rows = rows
+        self.rows: JacobianRows = rows
 
     @property
     def aval(self) -> av.ShapedArray:
@@ -125,7 +125,7 @@ class LaplacianTrace(tr.Trace):
         avals = primitive.check_types([x.aval for x in primals], params)
         if avals is None:
             return self._with_rule(rule, args)
-        call = numbering.Call(primals, [self.numbers(x) for x in args], avals)
+        call = numbering.NumberedOperands(primals, [self.numbers(x) for x in args], avals)
         plan = numbering.plan_of(primitive, params, call)
         if primitive is reduce_sum_p:
             (x,) = args
@@ -160,13 +160,15 @@ class LaplacianTrace(tr.Trace):
         """Apply a derivative rule, whatever it is of, and differentiate it by ``push``."""
         primals = [self.primal(x) for x in args]
         numbers = [self.numbers(x) for x in args]
-        plan: numbering.Plan | None = None
+        plan: numbering.Numbering | None = None
         if not all(n is None or numbering.shared(n) for n in numbers):
             outs = _outs_if_elementwise(rule, primals, [n is not None for n in numbers])
             if outs is not None:
-                plan = numbering.elementwise(None, numbering.Call(primals, numbers, outs))
+                plan = numbering.elementwise(
+                    None, numbering.NumberedOperands(primals, numbers, outs)
+                )
         if plan is None:
-            plan = numbering.same(numbering.Call(primals, numbers, ()))
+            plan = numbering.same(numbering.NumberedOperands(primals, numbers, ()))
         rows_in = self._rows(args, plan)
         if self.second:
             results, rows = curved(rule, primals, rows_in, push)
@@ -176,7 +178,7 @@ class LaplacianTrace(tr.Trace):
         shared = [numbering.column(every, out.ndim) for out in results]
         return self._joined(results, rows, plan.results or shared)
 
-    def _rows(self, args: Sequence[Array], plan: numbering.Plan) -> list[Array | None]:
+    def _rows(self, args: Sequence[Array], plan: numbering.Numbering) -> list[Array | None]:
         return [
             x.rows.expanded(numbers)
             if isinstance(x, LaplacianTracer) and self.owns(x) and numbers is not None
@@ -191,7 +193,7 @@ class LaplacianTrace(tr.Trace):
         numbers: Sequence[numbering.Numbers],
     ) -> list[Array]:
         return [
-            out if r is None else LaplacianTracer(self, out, Rows(r, n))
+            out if r is None else LaplacianTracer(self, out, JacobianRows(r, n))
             for out, r, n in zip(outs, rows, numbers, strict=True)
         ]
 
@@ -238,7 +240,7 @@ def run(
     trace: LaplacianTrace,
     fun: Callable[..., Sequence[Array]],
     args: Sequence[Array],
-    rows: Sequence[Rows | None],
+    rows: Sequence[JacobianRows | None],
 ) -> list[Array]:
     """Apply a function of arrays to values with rows, under a trace that has not run.
 
@@ -279,7 +281,10 @@ def _program(
     trace: LaplacianTrace, jaxpr: jx.Jaxpr, pairs: Sequence[Pair], every: numbering.Numbers
 ) -> list[Pair]:
     """Apply a program to values with rows and to constants; all results have rows."""
-    rows = [Rows(rest[0], numbering.column(every, x.ndim)) if rest else None for x, *rest in pairs]
+    rows = [
+        JacobianRows(rest[0], numbering.column(every, x.ndim)) if rest else None
+        for x, *rest in pairs
+    ]
     inner = LaplacianTrace(tr.current_trace(), trace.second)
     outs = run(inner, lambda *xs: jx.eval_jaxpr(jaxpr, xs), [x for x, *_ in pairs], rows)
     return _pairs(inner, outs, every)
@@ -289,7 +294,9 @@ def _unpaired(
     trace: LaplacianTrace, pairs: Sequence[Pair], every: numbering.Numbers
 ) -> list[Array]:
     return [
-        LaplacianTracer(trace, x, Rows(rest[0], numbering.column(every, x.ndim))) if rest else x
+        LaplacianTracer(trace, x, JacobianRows(rest[0], numbering.column(every, x.ndim)))
+        if rest
+        else x
         for x, *rest in pairs
     ]
 

@@ -145,7 +145,7 @@ def _bucket(rule: Rounding, length: int, path: str) -> int:
 
 
 @attrs.frozen
-class Call:
+class PaddedCall:
     """The padding of a call.
 
     Attributes:
@@ -171,7 +171,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
     def __init__(self, parameters: signatures.Parameters) -> None:
         super().__init__(parameters)
         self._entries: dict[
-            signatures.Signature, tuple[Call, signatures.Entry, programs.PaddedParams]
+            signatures.Signature, tuple[PaddedCall, signatures.Entry, programs.PaddedParams]
         ] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -227,13 +227,13 @@ class PaddedFunction(jit.JitFunction[P, R]):
         if not symbolic_programs.is_symbolic(entry.params.jaxpr):
             super()._report(signature, entry)
 
-    def _params(self, call: Call, entry: signatures.Entry) -> programs.PaddedParams:
+    def _params(self, call: PaddedCall, entry: signatures.Entry) -> programs.PaddedParams:
         program, sizes = programs.AllSizes(entry.params.jaxpr), (call.sizes, call.buckets)
         return programs.PaddedParams(
             program, self._name, *sizes, entry.params.tier, entry.params.flags
         )
 
-    def _padded(self, signature: signatures.Signature) -> Call | None:
+    def _padded(self, signature: signatures.Signature) -> PaddedCall | None:
         """Return the padding of a call; None where an axis is too short for it."""
         avals, in_tree, static = signature.avals, signature.in_tree, signature.static
         varying = [*self._varying(avals, in_tree, static)]
@@ -253,7 +253,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
             paths.append(f"{path}.shape[{axis}]")
             buckets.append(_bucket(rule, length, path))
         names = [str(n) for n in variables.values()]
-        return Call(
+        return PaddedCall(
             attrs.evolve(signature, avals=tuple(by_all)),
             tuple(zip(names, lengths, strict=True)),
             tuple(zip(names, buckets, strict=True)),
@@ -294,7 +294,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
         return axis % aval.ndim
 
     @contextmanager
-    def _explained(self, call: Call) -> Iterator[None]:
+    def _explained(self, call: PaddedCall) -> Iterator[None]:
         """Name the lengths where an error speaks of variables."""
         try:
             yield
@@ -303,7 +303,7 @@ class PaddedFunction(jit.JitFunction[P, R]):
             raise
 
 
-def _describe(fun: Callable[..., Any], call: Call) -> str:
+def _describe(fun: Callable[..., Any], call: PaddedCall) -> str:
     lengths: Iterable[str] = [
         f"'{name}' is {path}" for (name, _), path in zip(call.sizes, call.names, strict=True)
     ]

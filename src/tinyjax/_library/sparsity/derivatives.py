@@ -20,7 +20,7 @@ from tinyjax.core.jit.decorator import jit
 from tinyjax.core.primitives import identities, shape as sh
 from tinyjax.core.tracing import calling, primitive as prim, trace as tr
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.transforms.linearize import LinearizedFunction, linearize_flat
 from tinyjax.core.values import Array, avals as av, concrete
 from tinyjax.dtypes import HostArray
 
@@ -43,7 +43,7 @@ def derivative(
             f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "
             "sparse."
         )
-    choice = arguments.Choice(name, fun, argnums)
+    choice = arguments.DifferentiatedArguments(name, fun, argnums)
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         if name == "hessian":
@@ -105,7 +105,7 @@ def _constant(places: HostArray) -> Array:
 
 
 def _elements(
-    linearized: Linearized,
+    linearized: LinearizedFunction,
     primals: Sequence[Array],
     colouring: Colouring,
     chunk_size: int | None,

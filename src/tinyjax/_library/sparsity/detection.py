@@ -27,7 +27,7 @@ from tinyjax._library.sparsity import pattern as sparsity_pattern
 from tinyjax._library.sparsity.rules import Operand, rule_of
 from tinyjax._primitives.linear_maps import linear_call_p
 from tinyjax.core import api, jit
-from tinyjax.core.api.arguments import Choice, Chosen
+from tinyjax.core.api.arguments import DifferentiatedArguments, DifferentiatedCall
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
 from tinyjax.core.tracing import (
     calling,
@@ -38,7 +38,7 @@ from tinyjax.core.tracing import (
     staging,
     trace as tr,
 )
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.transforms.linearize import LinearizedFunction, linearize_flat
 from tinyjax.core.values import Array, avals as av, concrete, integers as ints, operands as opd
 from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_inexact
@@ -413,7 +413,7 @@ class Detected:
         symmetric: whether the Jacobian is known to be symmetric.
     """
 
-    chosen: Chosen
+    chosen: DifferentiatedCall
     pattern: sparsity_pattern.SparsityPattern
     outs: tuple[av.ShapedArray, ...]
     out_tree: tree.PyTreeDef
@@ -446,7 +446,7 @@ class Detected:
 
 
 def detect(
-    choice: Choice,
+    choice: DifferentiatedArguments,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     has_aux: bool = False,
@@ -475,7 +475,7 @@ def detect(
     if at_point:
         linearized = linearize_flat(flat, chosen.primals, None, choice.applied)
     else:
-        records: list[Linearized] = []
+        records: list[LinearizedFunction] = []
 
         def run(*primals: Array) -> tuple[Array, ...]:
             records.append(linearize_flat(flat, primals, None, choice.applied))
@@ -523,20 +523,20 @@ def _digest(jaxprs: Sequence[jx.Jaxpr], consts: Sequence[Array]) -> bytes:
 
 
 def _chosen(
-    choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], at_point: bool
-) -> Chosen:
+    choice: DifferentiatedArguments, args: tuple[Any, ...], kwargs: dict[str, Any], at_point: bool
+) -> DifferentiatedCall:
     """Return the call; outside of a point types stand for arrays."""
     if at_point:
-        chosen = Chosen(choice, args, kwargs)
+        chosen = DifferentiatedCall(choice, args, kwargs)
         for x in chosen.primals:
             x.concrete("the point of a pattern")
         return chosen
     with tr.assigned(opd.of_type, lambda aval: opd.splat(0, aval)):
-        return Chosen(choice, args, kwargs)
+        return DifferentiatedCall(choice, args, kwargs)
 
 
 def _pattern(
-    linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
+    linearized: LinearizedFunction, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
 ) -> sparsity_pattern.SparsityPattern:
     """Return the pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
@@ -602,7 +602,7 @@ def jacobian_sparsity(
         >>> tinyjax.autodiff.jacobian_sparsity(fun, jnp.ones(100_000))
         SparsityPattern(99999×100000, nnz=199998)
     """
-    choice = Choice("jacobian_sparsity", fun, argnums)
+    choice = DifferentiatedArguments("jacobian_sparsity", fun, argnums)
     return detect(choice, args, kwargs, False, at_point).blocks()
 
 
@@ -643,12 +643,12 @@ def hessian_sparsity(
                [1, 0, 1, 0],
                [1, 0, 0, 1]])
     """
-    choice = Choice("hessian_sparsity", fun, argnums)
+    choice = DifferentiatedArguments("hessian_sparsity", fun, argnums)
     return detect_hessian(choice, args, kwargs, False, at_point).blocks()
 
 
 def detect_hessian(
-    choice: Choice,
+    choice: DifferentiatedArguments,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     has_aux: bool = False,
@@ -660,7 +660,7 @@ def detect_hessian(
     """
     argnums = choice.numbers if choice.several else choice.numbers[0]
     gradient = api.grad(choice.applied, argnums, has_aux=has_aux)
-    of_gradient = Choice(choice.name, gradient, argnums)
+    of_gradient = DifferentiatedArguments(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
     chosen = _chosen(choice, args, kwargs, at_point)
     flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)

@@ -104,7 +104,7 @@ def compiled(name: str, formula: Callable[..., Array]) -> families.HloFormula:
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
-    def write(b: Lowering, *operands: hlo.Value) -> hlo.Value:
+    def write(b: Lowering, *operands: hlo.SSAValue) -> hlo.SSAValue:
         jaxpr = program(*[av.ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out

@@ -11,7 +11,7 @@ import attrs
 
 from tinyjax._extensions.parallel.communication import called_by, computations_of
 from tinyjax._tools.exploring.model import Computation, Instruction
-from tinyjax._tools.exploring.numbering import Programs
+from tinyjax._tools.exploring.numbering import ProgramTree
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 
 _LOCATION: Final = re.compile(r' loc\("(\d+)"\)$')
@@ -30,10 +30,10 @@ class StableHLO:
     of_equation: tuple[tuple[int, ...], ...]
 
 
-class Marks:
+class EquationMarks:
     """Marks equations by their numbers where they are lowered."""
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: ProgramTree) -> None:
         self._programs = programs
 
     def __call__(self, eqn: JaxprEqn) -> str:
@@ -42,7 +42,7 @@ class Marks:
         return "" if numbers is None else f'"{numbers[0]}"'
 
 
-def read_stablehlo(text: str, programs: Programs) -> StableHLO:
+def read_stablehlo(text: str, programs: ProgramTree) -> StableHLO:
     """Return a module's text without the marks, and the lines of each mark.
 
     A function that is called at several places is emitted once: then the equations of each are
@@ -71,7 +71,7 @@ def read_stablehlo(text: str, programs: Programs) -> StableHLO:
     return StableHLO(tuple(lines), tuple([tuple(sorted(lines_of_eqn[i])) for i in range(count)]))
 
 
-def _share_written(programs: Programs, lines_of_eqn: dict[int, list[int]]) -> None:
+def _share_written(programs: ProgramTree, lines_of_eqn: dict[int, list[int]]) -> None:
     """Give equations of equal programs the lines of the one that was emitted."""
     equal: dict[bytes, list[int]] = defaultdict(list)
     for i, jaxpr in enumerate(programs.jaxprs):

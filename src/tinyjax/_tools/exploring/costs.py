@@ -14,7 +14,7 @@ from tinyjax._extensions.checkpointing.residuals import origin_of
 from tinyjax._extensions.costs import Work, estimate, iterations, programs_run, work_of
 from tinyjax._tools.exploring import compiled, numbering
 from tinyjax._tools.exploring.model import Computation, Instruction, Moment, PendingValue
-from tinyjax._tools.exploring.numbering import Lines, Programs
+from tinyjax._tools.exploring.numbering import LineNumbers, ProgramTree
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.profiler.xla import OpEvent
@@ -31,7 +31,7 @@ def direction_of(eqn: jx.JaxprEqn) -> frames.Direction:
     return eqn.source.direction if isinstance(eqn.source, frames.TracedSource) else "forward"
 
 
-def moments(programs: Programs) -> tuple[Moment, ...]:
+def moments(programs: ProgramTree) -> tuple[Moment, ...]:
     """Follow the values that are live through a program, equation by equation.
 
     A value lives from the equation that computes it to the last one that reads it, an argument from
@@ -45,7 +45,11 @@ def moments(programs: Programs) -> tuple[Moment, ...]:
 
 
 def _follow(
-    jaxpr: jx.Jaxpr, live: int, owned: frozenset[jx.Var], programs: Programs, timeline: list[Moment]
+    jaxpr: jx.Jaxpr,
+    live: int,
+    owned: frozenset[jx.Var],
+    programs: ProgramTree,
+    timeline: list[Moment],
 ) -> None:
     """Append the moments of a program.
 
@@ -83,7 +87,7 @@ def _follow(
             owned_here -= dead
 
 
-def waiting(programs: Programs, lines: Lines) -> tuple[PendingValue, ...]:
+def waiting(programs: ProgramTree, lines: LineNumbers) -> tuple[PendingValue, ...]:
     """Find the values that equations compute, or arguments, and that a backward pass reads."""
     result: list[PendingValue] = []
     for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
@@ -262,7 +266,7 @@ def line_times(
         line they come from.
     """
     programs = numbering.programs_of(jaxpr)
-    text, _ = xla.lowered(jaxpr, "f", (), compiled.Marks(programs))
+    text, _ = xla.lowered(jaxpr, "f", (), compiled.EquationMarks(programs))
     stablehlo = compiled.read_stablehlo(text, programs)
     eqns = [eqn for _, eqn in programs.equations()]
     joined = compiled.with_products(hlo, stablehlo.lines)

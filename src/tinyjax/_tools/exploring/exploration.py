@@ -20,7 +20,7 @@ from tinyjax._base import frames, tracebacks
 from tinyjax._extensions.costs import Work, programs_run, work_of
 from tinyjax._tools.exploring import costs, model, numbering
 from tinyjax._tools.exploring.compiled import (
-    Marks,
+    EquationMarks,
     StableHLO,
     read_hlo,
     read_stablehlo,
@@ -429,7 +429,7 @@ def _explored(
     compilation = attrs.evolve(lowered.compilation, donated=())
     _timed(timings, "lower", lambda: xla.lowered(lowered.jaxpr, lowered.name))
     programs = numbering.programs_of(traced.jaxpr)
-    marked, _ = xla.lowered(traced.jaxpr, traced.name, (), Marks(programs))
+    marked, _ = xla.lowered(traced.jaxpr, traced.name, (), EquationMarks(programs))
     stablehlo = read_stablehlo(marked, programs)
     compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
     executable = _timed(timings, "compile", lambda: xla.compile_anew(compilation))
@@ -456,7 +456,7 @@ def _explored(
         if profile is not None:
             times = costs.compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
             hlo = costs.with_times(hlo, times)
-    lines = numbering.Lines()
+    lines = numbering.LineNumbers()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
     waiting = costs.waiting(programs, lines)
     texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
@@ -482,9 +482,9 @@ def _explored(
 
 
 def _equations(
-    programs: numbering.Programs,
+    programs: numbering.ProgramTree,
     stablehlo: StableHLO,
-    lines: numbering.Lines,
+    lines: numbering.LineNumbers,
     works: Sequence[Work],
     seconds: dict[int, float] | None,
     compiled: costs.CompiledTimes | None,

@@ -53,10 +53,12 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
 
     def text(*args: Any, **kwargs: Any) -> str:
         closed = make_jaxpr(fun)(*args, **kwargs)
-        body = plans.Body(closed.jaxpr, closed.consts)
+        body = plans.PythonBody(closed.jaxpr, closed.consts)
         after = [pycode.returned(pycode.list_of(body.results))]
         code = [*body.straightened(after), *after]
-        program = pycode.printed([pycode.Function("program", body.parameters, code)], pycode.WIDTH)
+        program = pycode.printed(
+            [pycode.FunctionDefinition("program", body.parameters, code)], pycode.WIDTH
+        )
         numbers = [
             f"{name} = {value.flat[0]}\n"
             for name, value in body.scope.items()
@@ -71,7 +73,7 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
 
 
 @attrs.frozen(eq=False)
-class Programs:
+class ProgramTree:
     """A program and those nested in it, each once.
 
     Attributes:
@@ -114,7 +116,7 @@ def unused(jaxpr: jx.Jaxpr) -> list[bool]:
     return idle_eqns
 
 
-def programs_of(jaxpr: jx.Jaxpr) -> Programs:
+def programs_of(jaxpr: jx.Jaxpr) -> ProgramTree:
     """Find the programs within a program."""
     jaxprs = _in_order(jaxpr)
     of_jaxpr = {id(program): i for i, program in enumerate(jaxprs)}
@@ -134,7 +136,7 @@ def programs_of(jaxpr: jx.Jaxpr) -> Programs:
                 bounded = bounded and count is not None
                 for inner in programs_run(eqn):
                     times[of_jaxpr[id(inner)]] += times[i] * (1 if count is None else count)
-    return Programs(tuple(jaxprs), tuple(times), bounded, tuple(first), of_jaxpr, dict(of_eqn))
+    return ProgramTree(tuple(jaxprs), tuple(times), bounded, tuple(first), of_jaxpr, dict(of_eqn))
 
 
 def _in_order(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
@@ -161,7 +163,7 @@ def _nested(jaxpr: jx.Jaxpr) -> Iterator[jx.Jaxpr]:
         yield from reversed(programs_run(eqn))
 
 
-class Lines:
+class LineNumbers:
     """Numbers for the lines that make equations, in the order of their first use."""
 
     def __init__(self) -> None:

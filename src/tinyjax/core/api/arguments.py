@@ -26,7 +26,7 @@ from tinyjax.tree.treedef import in_words, leaf_paths
 # would have to compile each.
 
 
-class Choice:
+class DifferentiatedArguments:
     """The function and the arguments that a transformation differentiates.
 
     Attributes:
@@ -131,7 +131,7 @@ def within_budget(
     return budgeted
 
 
-class Chosen:
+class DifferentiatedCall:
     """A call, some of whose arguments are differentiated.
 
     Attributes:
@@ -147,9 +147,11 @@ class Chosen:
 
     __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")
 
-    def __init__(self, choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, choice: DifferentiatedArguments, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         values = pick_arguments(choice.name, choice.fun, choice.numbers, args)
-        self.choice: Choice = choice
+        self.choice: DifferentiatedArguments = choice
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs
         self.in_tree: tree.PyTreeDef

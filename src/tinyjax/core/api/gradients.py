@@ -147,7 +147,9 @@ def value_and_grad(
     """
     if reduce_axes:
         raise _axes_are_not_reduced("value_and_grad", reduce_axes)
-    choice = arguments.Choice("value_and_grad", fun, argnums, holomorphic, memory_budget)
+    choice = arguments.DifferentiatedArguments(
+        "value_and_grad", fun, argnums, holomorphic, memory_budget
+    )
 
     @partial(watched, named=fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -275,7 +277,7 @@ def grad(
     """
     if reduce_axes:
         raise _axes_are_not_reduced("grad", reduce_axes)
-    choice = arguments.Choice("grad", fun, argnums, holomorphic, memory_budget)
+    choice = arguments.DifferentiatedArguments("grad", fun, argnums, holomorphic, memory_budget)
 
     @partial(watched, named=fun)
     def gradient_at(*args: Any, **kwargs: Any) -> Any:
@@ -293,14 +295,14 @@ def _axes_are_not_reduced(name: str, reduce_axes: Sequence[Any]) -> errors.Argum
 
 
 def _gradient(
-    choice: arguments.Choice,
+    choice: arguments.DifferentiatedArguments,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     has_aux: bool,
     allow_int: bool,
 ) -> tuple[Array, Any, Any]:
     """Return the value, the gradient, and the auxiliary data."""
-    chosen = arguments.Chosen(choice, args, kwargs)
+    chosen = arguments.DifferentiatedCall(choice, args, kwargs)
     chosen.check(allow_int)
     primals, budget = chosen.primals, choice.memory_budget
     fun = chosen if budget is None else chosen.with_budget(budget)

@@ -82,11 +82,11 @@ def jacfwd(
                [0., 4.]], dtype=float32)
     """
     mapping.check_positive("jacfwd", chunk_size=chunk_size)
-    choice = arguments.Choice("jacfwd", fun, argnums, holomorphic)
+    choice = arguments.DifferentiatedArguments("jacfwd", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
-        chosen = arguments.Chosen(choice, args, kwargs)
+        chosen = arguments.DifferentiatedCall(choice, args, kwargs)
         chosen.check(allow_complex=False)
         values = chosen.values
         of_chosen = chosen.function
@@ -147,11 +147,11 @@ def jacrev(
                [0., 4.]], dtype=float32)
     """
     mapping.check_positive("jacrev", chunk_size=chunk_size)
-    choice = arguments.Choice("jacrev", fun, argnums, holomorphic)
+    choice = arguments.DifferentiatedArguments("jacrev", fun, argnums, holomorphic)
 
     @partial(watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
-        chosen = arguments.Chosen(choice, args, kwargs)
+        chosen = arguments.DifferentiatedCall(choice, args, kwargs)
         chosen.check(allow_int)
         of_chosen = chosen.function
         value, pull_back, *aux = derivatives.vjp(of_chosen, *chosen.values, has_aux=has_aux)

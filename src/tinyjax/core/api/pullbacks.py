@@ -21,7 +21,7 @@ from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.tracing.staging import Hook
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.transforms.linearize import Linearized
+from tinyjax.core.transforms.linearize import LinearizedFunction
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 
@@ -149,7 +149,7 @@ class Structure(records.Record):
 
     @staticmethod
     def describe(
-        linearized: Linearized,
+        linearized: LinearizedFunction,
         args: Sequence[Array],
         in_tree: tree.PyTreeDef,
         flat: calling.FlatFunction,
@@ -174,9 +174,11 @@ class Structure(records.Record):
         """Return the part of it in the structure of a tree, without the function's objects."""
         return attrs.evolve(self, fun=frames.bare(self.fun))
 
-    def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
+    def with_residuals(self, residuals: tuple[Any, ...]) -> LinearizedFunction:
         """The linearized function, less its results."""
-        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.hooks)
+        return LinearizedFunction(
+            [], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.hooks
+        )
 
     @property
     def args_tree(self) -> tree.PyTreeDef:

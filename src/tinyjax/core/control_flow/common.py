@@ -19,7 +19,7 @@ from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo.types import SSAValue
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
 from tinyjax.core.tracing.primitive import ActiveMask, BatchAxes, MappedAxis, Primitive, RuleKey
@@ -250,12 +250,12 @@ class Observer:
     def write_loop(
         self,
         b: Lowering,
-        state: Sequence[Value],
+        state: Sequence[SSAValue],
         condition: Block,
         body: Block,
         ordered: bool,
         place: int | None,
-    ) -> list[Value]:
+    ) -> list[SSAValue]:
         """Write a loop as ``Lowering.loop`` does; its condition may make ordered callbacks, too.
 
         Args:

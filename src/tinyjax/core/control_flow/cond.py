@@ -41,7 +41,7 @@ from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, progra
 from tinyjax.core.tracing.calling import HOLDERS, closed_over
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import fill_list
-from tinyjax.core.tracing.program_rules import Run, def_program
+from tinyjax.core.tracing.program_rules import ProgramEvaluator, def_program
 from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, extend, stage
 from tinyjax.core.tracing.trace import assigned, bind, calls_of_branches
 from tinyjax.core.transforms import batching
@@ -65,7 +65,7 @@ E = TypeVar("E")
 _NOT_GIVEN: Final = object()
 
 
-def _cond_program(args: Sequence[Any], params: CondParams, run: Run) -> Sequence[Any]:
+def _cond_program(args: Sequence[Any], params: CondParams, run: ProgramEvaluator) -> Sequence[Any]:
     index, *operands = args
     return run(params.branches[int(index)], operands)
 
@@ -102,7 +102,7 @@ def _cond_lowering(b: Lowering, operands: hlo.Values, params: CondParams) -> hlo
     before = b.token if ordered else None
 
     def region(branch: jx.Jaxpr) -> str:
-        def body(_: list[hlo.Value]) -> hlo.Values:
+        def body(_: list[hlo.SSAValue]) -> hlo.Values:
             if before is not None:
                 b.token = before
             outs = from_branch(b, lower_jaxpr(b, branch, rest), avals)

@@ -74,7 +74,7 @@ class Loop:
     ) -> None:
         self._name, self._num_carry = name, len(carry)
         self.observer: Observer | None = observer
-        self._cells: Sequence[staging.Cell] = ()
+        self._cells: Sequence[staging.MutableCell] = ()
         self.body: staging.Staged = body
         self.carry: Sequence[Array] = carry
         if body.cells_in:

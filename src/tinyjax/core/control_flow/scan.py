@@ -37,7 +37,7 @@ from tinyjax.core.tracing import calling, primitive as prim, program_rules, trac
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
-from tinyjax.core.tracing.program_rules import Run
+from tinyjax.core.tracing.program_rules import ProgramEvaluator
 from tinyjax.core.tracing.staging import Staged, is_called
 from tinyjax.core.transforms.linearize import LinearizedJaxpr
 from tinyjax.core.values import avals as av, integers as ints
@@ -50,7 +50,7 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
-def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence[Any]:
+def _scan_program(args: Sequence[Any], params: ScanParams, run: ProgramEvaluator) -> Sequence[Any]:
     body, length = params.loop_body, params.length
     operands = body.operands(args)
     if not length:
@@ -164,10 +164,10 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     avals, types = loop.in_avals, loop.out_avals.ys
     index = partial(b.scalar, dtype=counter)
 
-    def condition(state: list[hlo.Value]) -> hlo.Values:
+    def condition(state: list[hlo.SSAValue]) -> hlo.Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
-    def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
+    def iteration(state: list[hlo.SSAValue]) -> list[hlo.SSAValue]:
         i, args, ys = state[0], loop.operands(state[1:first_y]), state[first_y:]
         place = b.sub(index(length - 1), i) if params.reverse else i
         rows = [_read_row(b, x, place, aval) for x, aval in zip(args.xs, avals.xs, strict=True)]
@@ -179,11 +179,11 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         ]
         return [b.add(i, index(1)), *args.consts, *after.carry, *args.xs, *ys]
 
-    def as_parts(state: list[hlo.Value]) -> list[hlo.Value]:
+    def as_parts(state: list[hlo.SSAValue]) -> list[hlo.SSAValue]:
         fixed = all_as_parts(b, state[1:first_x], [*avals.consts, *avals.carry])
         return [state[0], *fixed, *all_as_parts(b, state[first_x:], [*avals.xs, *types], length)]
 
-    def body(state: list[hlo.Value]) -> list[hlo.Value]:
+    def body(state: list[hlo.SSAValue]) -> list[hlo.SSAValue]:
         outer, b.counter = b.counter, state[0]
         state = as_parts(state)
         for _ in range(params.unroll):
@@ -210,24 +210,26 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     return [*carry, *ys]
 
 
-def _starts(b: Lowering, place: hlo.Value, ndim: int) -> hlo.Values:
+def _starts(b: Lowering, place: hlo.SSAValue, ndim: int) -> hlo.Values:
     return [place, *[b.scalar(0, place.dtype)] * (ndim - 1)]
 
 
-def _read_row(b: Lowering, x: hlo.Value, place: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
+def _read_row(
+    b: Lowering, x: hlo.SSAValue, place: hlo.SSAValue, aval: av.ShapedArray
+) -> hlo.SSAValue:
     row = b.dynamic_slice(x, _starts(b, place, len(x.shape)), (1, *x.shape[1:]))
     return as_parts(b, b.reshape(as_parts(b, row, aval, 1), x.shape[1:]), aval)
 
 
 def _write_row(
-    b: Lowering, y: hlo.Value, row: hlo.Value, place: hlo.Value, aval: av.ShapedArray
-) -> hlo.Value:
+    b: Lowering, y: hlo.SSAValue, row: hlo.SSAValue, place: hlo.SSAValue, aval: av.ShapedArray
+) -> hlo.SSAValue:
     row = as_parts(b, b.reshape(row, (1, *row.shape)), aval, 1)
     stack = b.dynamic_update_slice(y, _read_as(b, row, y.type), _starts(b, place, len(y.shape)))
     return as_parts(b, stack, aval, y.shape[0])
 
 
-def _read_as(b: Lowering, x: hlo.Value, result: hlo.TensorType) -> hlo.Value:
+def _read_as(b: Lowering, x: hlo.SSAValue, result: hlo.TensorType) -> hlo.SSAValue:
     return x if x.dtype == result.dtype else b.bitcast(x, result.dtype)
 
 

@@ -43,7 +43,7 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.program_rules import Run, forwarded_parameters
+from tinyjax.core.tracing.program_rules import ProgramEvaluator, forwarded_parameters
 from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.transforms import batching
 from tinyjax.core.values import avals as av
@@ -59,7 +59,9 @@ _FEWEST: Final = 32
 _MOST: Final = 256
 
 
-def _while_program(args: Sequence[Any], params: WhileParams, run: Run) -> Sequence[Any]:
+def _while_program(
+    args: Sequence[Any], params: WhileParams, run: ProgramEvaluator
+) -> Sequence[Any]:
     fixed, operands = params.operands(args)
 
     def goes_on(state: Sequence[Any]) -> Any:
@@ -142,7 +144,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
         return b.loop(operands, condition, body, ordered)[n + m :]
 
     # A condition cannot return the token that its callbacks leave: it becomes part of the state.
-    def iteration(values: list[hlo.Value]) -> hlo.Values:
+    def iteration(values: list[hlo.SSAValue]) -> hlo.Values:
         after = body(values[1:])
         return [*condition(after), *after]
 

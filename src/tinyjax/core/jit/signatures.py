@@ -423,7 +423,7 @@ class Entry:
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
         self.evaluated: ShortCall | None = None
-        self.on_host: HostCall | None = None
+        self.on_host: EvaluatedCall | None = None
 
     def run(self, operands: Sequence[Array]) -> Sequence[Array]:
         """Run the compiled program; evaluate or compile it the first time."""
@@ -442,7 +442,7 @@ Evaluation: TypeAlias = Callable[[Sequence[HostArray]], Sequence[HostArray] | No
 
 
 @attrs.frozen(eq=False, repr=False)
-class HostCall:
+class EvaluatedCall:
     """Calls that NumPy evaluates, of and to its own arrays.
 
     Attributes:
@@ -536,7 +536,7 @@ def _types_of(x: Any) -> tuple[av.ShapedArray, DType, tuple[int, ...] | None]:
     return aval, aval.dtype, None if aval.weak_type else aval.shape
 
 
-class Program(Protocol):
+class StagedProgram(Protocol):
     """The data of a staged program that calls need.
 
     Attributes:
@@ -578,7 +578,7 @@ class FastCalls:
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         static: StaticArguments,
-        entry: Program,
+        entry: StagedProgram,
         program: xla.Executable,
     ) -> None:
         """Prepare for calls like one that a compiled program has run.
@@ -667,7 +667,7 @@ class Traces:
             entry.evaluated = _evaluated_call(evaluate, leaves, structure, out_tree, avals)
             if is_flat and (_is_one(out_tree) or _is_tuple(out_tree)):
                 types = [_types_of(x) for x in leaves]
-                entry.on_host = HostCall(evaluate, types, _is_tuple(out_tree))
+                entry.on_host = EvaluatedCall(evaluate, types, _is_tuple(out_tree))
         if self.short.settings is not entry.settings:
             self.short = FastCalls(entry.settings)
         self.short.last = entry.evaluated
@@ -716,7 +716,7 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
 
-def host_call(fun: Called[..., Any], args: Sequence[Any]) -> HostCall | None:
+def host_call(fun: Called[..., Any], args: Sequence[Any]) -> EvaluatedCall | None:
     """Return what evaluates calls of a function like the last, if these arguments are like its own.
 
     It serves under the present settings, and saves what a call takes besides evaluation.

@@ -150,7 +150,7 @@ def broadcast_in_dim(x: Array, shape: tuple[int, ...], dims: tuple[int, ...]) ->
 
 
 #: Writes an operation on two scalars.
-Combine = Callable[[Lowering, hlo.Value, hlo.Value], hlo.Value]
+Combine = Callable[[Lowering, hlo.SSAValue, hlo.SSAValue], hlo.SSAValue]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -232,8 +232,8 @@ def reducer(
 
 
 def lower_reduce(
-    b: Lowering, x: hlo.Value, axes: tuple[int, ...], combine: Combine, identity: builder.Scalar
-) -> hlo.Value:
+    b: Lowering, x: hlo.SSAValue, axes: tuple[int, ...], combine: Combine, identity: builder.Scalar
+) -> hlo.SSAValue:
     """Write a reduction by a binary operation.
 
     XLA keeps no wider sum on its own, so sums of 16-bit and smaller floats are kept in float32.
@@ -251,7 +251,7 @@ def lower_reduce(
     return b.convert(out, x.dtype)
 
 
-def ordered(b: Lowering, x: hlo.Value, combine: Combine) -> hlo.Value:
+def ordered(b: Lowering, x: hlo.SSAValue, combine: Combine) -> hlo.SSAValue:
     """Write floats as integers of the same order, of which NaN is the extremum.
 
     XLA drops NaN where it combines extrema of parts.
@@ -263,7 +263,7 @@ def ordered(b: Lowering, x: hlo.Value, combine: Combine) -> hlo.Value:
     return b.select(b.compare(wide, wide, "NE"), extremum, bits)
 
 
-def of_ordered(b: Lowering, keys: hlo.Value, dtype: dtypes.DType) -> hlo.Value:
+def of_ordered(b: Lowering, keys: hlo.SSAValue, dtype: dtypes.DType) -> hlo.SSAValue:
     """Write the floats that ``ordered`` made integers."""
     return b.convert(b.bitcast(_without_sign(b, keys), accumulator(dtype)), dtype)
 
@@ -272,7 +272,7 @@ def _bits_of(dtype: dtypes.DType) -> dtypes.DType:
     return dtypes.int64 if accumulator(dtype) == dtypes.float64 else dtypes.int32
 
 
-def _without_sign(b: Lowering, bits: hlo.Value) -> hlo.Value:
+def _without_sign(b: Lowering, bits: hlo.SSAValue) -> hlo.SSAValue:
     """Turn the order of negative numbers around; this is its own inverse."""
     turned = b.xor(bits, b.full_like(bits, int(np.iinfo(bits.dtype).max)))
     return b.select(b.compare(bits, b.full_like(bits, 0), "LT"), turned, bits)

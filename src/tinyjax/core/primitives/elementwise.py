@@ -27,7 +27,7 @@ from tinyjax.core.primitives.rules import (
 )
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo.types import SSAValue
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
@@ -79,7 +79,7 @@ _NATIVE_FLOATS = (dtypes.float32, dtypes.float64)
 # Of bools XLA folds sums and products as those of bits.
 
 
-def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
+def _lower_add(b: Lowering, x: SSAValue, y: SSAValue) -> SSAValue:
     if x.dtype == dtypes.bool_:
         return b.or_(x, y)
     if x is y and not x.shape and dtypes.is_integer(x.dtype):
@@ -88,7 +88,9 @@ def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
     return _signed(b, b.add, x, y)
 
 
-def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Value) -> Value:
+def _signed(
+    b: Lowering, write: Callable[[SSAValue, SSAValue], SSAValue], x: SSAValue, y: SSAValue
+) -> SSAValue:
     """Emit a sum or difference of uint64 scalars as one of int64, whose bits are the same.
 
     XLA crashes when it computes the trip count of a loop whose counter of uint64 changes by a
@@ -148,7 +150,9 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
 
 
-def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> families.HloFormula:
+def _by_safe_divisor(
+    hlo: str, of_zero: Callable[[Lowering, SSAValue], SSAValue]
+) -> families.HloFormula:
     """Return a division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
@@ -156,7 +160,7 @@ def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> f
         of_zero: gives the result where the divisor is zero, from the dividend.
     """
 
-    def divide(b: Lowering, x: Value, y: Value) -> Value:
+    def divide(b: Lowering, x: SSAValue, y: SSAValue) -> SSAValue:
         if dtypes.kind(x.dtype) not in "iu" or b.nonzero(y):
             return b.op(hlo, x, y)
         is_zero = b.compare(y, b.full_like(y, 0), "EQ")
@@ -166,7 +170,7 @@ def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> f
     return divide
 
 
-def _all_bits(b: Lowering, x: Value) -> Value:
+def _all_bits(b: Lowering, x: SSAValue) -> SSAValue:
     return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
 
 
@@ -346,7 +350,7 @@ def _on_its_side(
 
     formula = families.composed(signed)
 
-    def write(b: Lowering, x: Value) -> Value:
+    def write(b: Lowering, x: SSAValue) -> SSAValue:
         out = b.op(hlo, x)
         return formula(b, out, x) if dtypes.is_complex(x.dtype) else out
 
@@ -391,7 +395,7 @@ def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
 # StableHLO has neither sign nor abs of unsigned integers.
 
 
-def _lower_sign(b: Lowering, x: Value) -> Value:
+def _lower_sign(b: Lowering, x: SSAValue) -> SSAValue:
     if x.dtype.kind == "u":
         return b.min(x, b.full_like(x, 1))
     if x.dtype.kind == "c":  # XLA's is NaN at infinities
@@ -407,7 +411,7 @@ def _lower_sign(b: Lowering, x: Value) -> Value:
     return b.op("stablehlo.sign", x)
 
 
-def _lower_abs(b: Lowering, x: Value) -> Value:
+def _lower_abs(b: Lowering, x: SSAValue) -> SSAValue:
     if x.dtype.kind == "u":
         return x
     if x.dtype.kind != "i":
@@ -447,7 +451,7 @@ def _exp2(x: HostArray) -> HostArray:
     return np.asarray(np.exp2(x)).astype(x.dtype, copy=False)
 
 
-def _lower_exp2(b: Lowering, x: Value) -> Value:
+def _lower_exp2(b: Lowering, x: SSAValue) -> SSAValue:
     if dtypes.is_complex(x.dtype):
         return b.exp(b.mul(x, b.full_like(x, float(np.log(2.0)))))
     # a power of two, unlike the exponential of a multiple of log 2, is exact for integers
@@ -579,7 +583,7 @@ def _logistic(x: HostArray) -> HostArray:
     return out.astype(x.dtype, copy=False) if wide is not x else out
 
 
-def _lower_logistic(b: Lowering, x: Value) -> Value:
+def _lower_logistic(b: Lowering, x: SSAValue) -> SSAValue:
     if dtypes.is_complex(x.dtype):
         one, is_left = b.full_like(x, 1), b.compare(b.real(x), b.full_like(b.real(x), 0), "LT")
         decay = b.exp(b.select(is_left, x, b.neg(x)))
@@ -588,7 +592,7 @@ def _lower_logistic(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
 
 
-def _lower_logistic_slope(b: Lowering, x: Value) -> Value:
+def _lower_logistic_slope(b: Lowering, x: SSAValue) -> SSAValue:
     """Emit ``y (1 - y)``, with ``1 - y = exp(-x) y`` on the right, where the difference cancels.
 
     XLA finds both the exponential and ``y`` in what it makes of ``logistic``, and computes them
@@ -610,7 +614,7 @@ logistic: Elementwise = declared(
 )
 
 
-def lower_logaddexp(b: Lowering, x: Value, y: Value) -> Value:
+def lower_logaddexp(b: Lowering, x: SSAValue, y: SSAValue) -> SSAValue:
     """Write ``log(exp(x) + exp(y))``."""
     difference = b.sub(x, y)
     total = b.add(b.max(x, y), b.log1p(b.exp(b.neg(b.abs(difference)))))
@@ -744,7 +748,7 @@ def _asinh_slope(x: Array) -> Array:
     return mul(scale, rsqrt(add(mul(scale, scale), mul(part, part))))
 
 
-def _lower_sech_squared(b: Lowering, x: Value) -> Value:
+def _lower_sech_squared(b: Lowering, x: SSAValue) -> SSAValue:
     """Emit ``exp(-2 |x|) (1 + |y|)^2`` for ``y = tanh(x)``, which XLA computes once."""
     decay = b.exp(b.mul(b.abs(x), b.full_like(x, -2)))
     root = b.add(b.abs(b.op("stablehlo.tanh", x)), b.full_like(x, 1))
@@ -780,7 +784,7 @@ def _slope(name: str, steepness: int, hlo: families.HloFormula) -> Elementwise:
 
     complex_hlo = families.composed(of_complex)
 
-    def lower(b: Lowering, x: Value) -> Value:
+    def lower(b: Lowering, x: SSAValue) -> SSAValue:
         return (complex_hlo if dtypes.is_complex(x.dtype) else hlo)(b, x)
 
     def derivative(t: Array, z: Array, x: Array) -> Array:
@@ -1007,7 +1011,7 @@ def _integer_pow(x: HostArray, params: IntegerPowParams) -> HostArray:
     return np.asarray(x.dtype.type(1) / power if n < 0 else power).astype(x.dtype, copy=False)
 
 
-def _lower_integer_pow(b: Lowering, x: Value, params: IntegerPowParams) -> Value:
+def _lower_integer_pow(b: Lowering, x: SSAValue, params: IntegerPowParams) -> SSAValue:
     power = _power_by_squaring(x, abs(params.exponent), b.mul, lambda x: b.full_like(x, 1))
     return b.div(b.full_like(x, 1), power) if params.exponent < 0 else power
 
@@ -1152,7 +1156,7 @@ def _ordered(x: HostArray) -> HostArray:
 def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) -> Elementwise:
     """Return a comparison in the total order of floats: -0.0 is before 0.0, NaN equals NaN."""
 
-    def compare(b: Lowering, x: Value, y: Value) -> Value:
+    def compare(b: Lowering, x: SSAValue, y: SSAValue) -> SSAValue:
         is_narrow = dtypes.kind(x.dtype) == "f" and x.dtype.itemsize == 1
         wide = dtypes.float32 if is_narrow else x.dtype
         return b.compare(b.convert(x, wide), b.convert(y, wide), direction.upper(), total=True)
@@ -1433,7 +1437,7 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
     return np.where(inside | np.isnan(wide), converted, ends).astype(dtype, copy=False)
 
 
-def _lower_convert(b: Lowering, x: Value, params: ConvertParams) -> Value:
+def _lower_convert(b: Lowering, x: SSAValue, params: ConvertParams) -> SSAValue:
     dtype = params.dtype
     if dtype == dtypes.bool_ and x.dtype != dtype:
         return b.compare(x, b.full_like(x, 0), "NE")

@@ -17,7 +17,7 @@ import numpy as np
 from tinyjax.core.primitives import rules
 from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value, Values
+from tinyjax.core.stablehlo.types import SSAValue, Values
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import ELEMENTWISE, NO_PARAMS
 from tinyjax.core.tracing.trace import EVAL, IGNORE, bind, current_trace, reset_errors, set_errors
@@ -31,7 +31,7 @@ P = TypeVar("P")
 
 HostFunction = Callable[..., HostArray]
 #: ``(builder, *operands) -> result``.
-HloFormula = Callable[..., Value]
+HloFormula = Callable[..., SSAValue]
 
 
 def all_hold(x: HostArray) -> bool:
@@ -291,7 +291,7 @@ def composed(fun: Callable[..., Array]) -> HloFormula:
         Array(9., dtype=float32)
     """
 
-    def formula(b: Lowering, *operands: Value) -> Value:
+    def formula(b: Lowering, *operands: SSAValue) -> SSAValue:
         (out,) = lower_formula(b, lambda *xs: [fun(*xs)], operands)
         return out
 

@@ -13,11 +13,11 @@ from typing import ClassVar, Final, Protocol, Self, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.stablehlo.types import TensorType, Value, dense, int_array, integer, tensor
+from tinyjax.core.stablehlo.types import SSAValue, TensorType, dense, int_array, integer, tensor
 
 Scalar: TypeAlias = bool | int | float | complex
 #: Writes a block: takes its parameters, returns what the block returns.
-Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
+Block: TypeAlias = Callable[[list[SSAValue]], Sequence[SSAValue]]
 
 
 _BYTE: Final = dtypes.uint8
@@ -29,32 +29,32 @@ class _Writer(Protocol):
     """The interface of the builder that the methods below use; the builder inherits from them."""
 
     def op(
-        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
-    ) -> Value: ...
+        self, name: str, *operands: SSAValue, result: TensorType | None = None, **attributes: str
+    ) -> SSAValue: ...
 
 
-def _unary(name: str) -> Callable[[_Writer, Value], Value]:
-    def write(self: _Writer, x: Value) -> Value:
+def _unary(name: str) -> Callable[[_Writer, SSAValue], SSAValue]:
+    def write(self: _Writer, x: SSAValue) -> SSAValue:
         return self.op(name, x)
 
     return write
 
 
-def _binary(name: str) -> Callable[[_Writer, Value, Value], Value]:
-    def write(self: _Writer, x: Value, y: Value) -> Value:
+def _binary(name: str) -> Callable[[_Writer, SSAValue, SSAValue], SSAValue]:
+    def write(self: _Writer, x: SSAValue, y: SSAValue) -> SSAValue:
         return self.op(name, x, y)
 
     return write
 
 
-def _part(name: str) -> Callable[[_Writer, Value], Value]:
-    def write(self: _Writer, x: Value) -> Value:
+def _part(name: str) -> Callable[[_Writer, SSAValue], SSAValue]:
+    def write(self: _Writer, x: SSAValue) -> SSAValue:
         return self.op(name, x, result=tensor(x.shape, dtypes.real_part(x.dtype)))
 
     return write
 
 
-class Builder:
+class ModuleBuilder:
     """A builder of operations.
 
     Attributes:
@@ -67,35 +67,37 @@ class Builder:
         self.lines: list[str] = []
         self.orders: dict[str, tuple[int, ...]] = {}
         self._count = 0
-        self._constants: dict[tuple[str, str], Value] = {}
+        self._constants: dict[tuple[str, str], SSAValue] = {}
         self._host_values: dict[str, dtypes.HostArray] = {}
         self._regions: list[str] = []
 
     # Elementwise operations on operands of one type
 
-    neg: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.negate")
-    exp: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.exponential")
-    log1p: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.log_plus_one")
-    not_: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.not")
-    real: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.real")
-    imag: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.imag")
-    abs: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.abs")
-    add: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.add")
-    sub: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.subtract")
-    div: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.divide")
-    pow: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.power")
-    and_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.and")
-    or_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.or")
-    xor: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.xor")
-    shift_left: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.shift_left")
-    shift_right_logical: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+    neg: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _unary("stablehlo.negate")
+    exp: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _unary("stablehlo.exponential")
+    log1p: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _unary("stablehlo.log_plus_one")
+    not_: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _unary("stablehlo.not")
+    real: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _part("stablehlo.real")
+    imag: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _part("stablehlo.imag")
+    abs: ClassVar[Callable[[_Writer, SSAValue], SSAValue]] = _part("stablehlo.abs")
+    add: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.add")
+    sub: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.subtract")
+    div: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.divide")
+    pow: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.power")
+    and_: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.and")
+    or_: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.or")
+    xor: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary("stablehlo.xor")
+    shift_left: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary(
+        "stablehlo.shift_left"
+    )
+    shift_right_logical: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary(
         "stablehlo.shift_right_logical"
     )
-    shift_right_arithmetic: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+    shift_right_arithmetic: ClassVar[Callable[[_Writer, SSAValue, SSAValue], SSAValue]] = _binary(
         "stablehlo.shift_right_arithmetic"
     )
 
-    def mul(self, x: Value, y: Value) -> Value:
+    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """Write a product.
 
         XLA assumes that no square is negative, although that of an integer may wrap around. So a
@@ -106,15 +108,15 @@ class Builder:
             return self.bitcast(self.op("stablehlo.multiply", bits, bits), x.dtype)
         return self.op("stablehlo.multiply", x, y)
 
-    def max(self, x: Value, y: Value) -> Value:
+    def max(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """Write the greater of two; see ``_extremum`` for complex numbers."""
         return self._extremum("maximum", "GT", x, y)
 
-    def min(self, x: Value, y: Value) -> Value:
+    def min(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """Write the lesser of two; see ``_extremum`` for complex numbers."""
         return self._extremum("minimum", "LT", x, y)
 
-    def _extremum(self, name: str, direction: str, x: Value, y: Value) -> Value:
+    def _extremum(self, name: str, direction: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """Write an extremum of two values.
 
         XLA does not order complex numbers: the greater one has the greater real part, or where
@@ -129,7 +131,7 @@ class Builder:
         first = self.and_(first, self.compare(y, y, "EQ"))
         return self.select(self.or_(first, self.compare(x, x, "NE")), x, y)
 
-    def compare(self, x: Value, y: Value, direction: str, *, total: bool = False) -> Value:
+    def compare(self, x: SSAValue, y: SSAValue, direction: str, *, total: bool = False) -> SSAValue:
         """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``.
 
         Args:
@@ -161,23 +163,23 @@ class Builder:
             compare_type=f"#stablehlo<comparison_type {order}>",
         )
 
-    def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
+    def select(self, predicate: SSAValue, on_true: SSAValue, on_false: SSAValue) -> SSAValue:
         """Emit an elementwise selection."""
         return self.op("stablehlo.select", predicate, on_true, on_false, result=on_true.type)
 
-    def convert(self, x: Value, dtype: dtypes.DType) -> Value:
+    def convert(self, x: SSAValue, dtype: dtypes.DType) -> SSAValue:
         """Write a conversion to another element type; none where that is the same."""
         if x.dtype == dtype:
             return x
         return self.op("stablehlo.convert", x, result=tensor(x.shape, dtype))
 
-    def bitcast(self, x: Value, dtype: dtypes.DType) -> Value:
+    def bitcast(self, x: SSAValue, dtype: dtypes.DType) -> SSAValue:
         """Write the reading of the bits as another type of the same size."""
         return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
 
     # Integers of 2 and 4 bits, each of which is held in the low bits of a byte
 
-    def pack(self, x: Value, dtype: dtypes.DType) -> Value:
+    def pack(self, x: SSAValue, dtype: dtypes.DType) -> SSAValue:
         """Write a conversion to a type in ``dtypes.STORED``: floats saturate, integers wrap."""
         info = dtypes.iinfo(dtype)
         if dtypes.is_float(x.dtype):
@@ -186,11 +188,11 @@ class Builder:
             x = self.min(x, self.full_like(x, int(info.max)))
         bits = self.bitcast(x, _BYTE) if x.dtype == dtypes.int8 else self.convert(x, _BYTE)
         mask = self.full_like(bits, (1 << dtypes.STORED[dtype]) - 1)
-        return Value(self.and_(bits, mask).name, tensor(x.shape, dtype))
+        return SSAValue(self.and_(bits, mask).name, tensor(x.shape, dtype))
 
-    def unpack(self, x: Value) -> Value:
+    def unpack(self, x: SSAValue) -> SSAValue:
         """Write numbers of a type in ``dtypes.STORED`` as integers of 8 bits."""
-        bits = Value(x.name, tensor(x.shape, _BYTE))
+        bits = SSAValue(x.name, tensor(x.shape, _BYTE))
         if dtypes.iinfo(x.dtype).min == 0:
             return bits
         signed = self.bitcast(bits, dtypes.int8)
@@ -199,7 +201,7 @@ class Builder:
 
     # Keys of random numbers, which are held in one number each (``dtypes.PHYSICAL``)
 
-    def unwrap_key(self, x: Value) -> Value:
+    def unwrap_key(self, x: SSAValue) -> SSAValue:
         """Write the words of keys, along a new last axis."""
         shape = (*x.shape, x.dtype.itemsize // 4)
         result = tensor(shape, dtypes.uint32)
@@ -220,7 +222,7 @@ class Builder:
             shape,
         )
 
-    def wrap_key(self, words: Value, dtype: dtypes.DType) -> Value:
+    def wrap_key(self, words: SSAValue, dtype: dtypes.DType) -> SSAValue:
         """Write the keys whose words lie along the last axis."""
         shape = words.shape[:-1]
         result = tensor(shape, dtype)
@@ -235,7 +237,7 @@ class Builder:
         ]
         return self.op("stablehlo.complex", *parts, result=result)
 
-    def _halves(self, x: Value) -> list[Value]:
+    def _halves(self, x: SSAValue) -> list[SSAValue]:
         """Write the two halves of keys of 128 bits, as integers."""
         halves = tensor(x.shape, dtypes.float64)
         return [
@@ -245,7 +247,7 @@ class Builder:
 
     # Constants
 
-    def constant(self, value: dtypes.HostArray) -> Value:
+    def constant(self, value: dtypes.HostArray) -> SSAValue:
         """Write a constant, once per value and block."""
         kind = tensor(value.shape, value.dtype)
         text = dense(value)
@@ -259,41 +261,41 @@ class Builder:
             )
         return entry
 
-    def data_of(self, value: Value) -> dtypes.HostArray | None:
+    def data_of(self, value: SSAValue) -> dtypes.HostArray | None:
         """Return the data of a value, where it is a constant."""
         return self._host_values.get(value.name)
 
-    def nonzero(self, value: Value) -> bool:
+    def nonzero(self, value: SSAValue) -> bool:
         """Return whether a value is a constant none of whose elements is 0."""
         host = self.data_of(value)
         return host is not None and bool(dtypes.without_repeats(host).all())
 
-    def scalar(self, value: Scalar, dtype: dtypes.DType) -> Value:
+    def scalar(self, value: Scalar, dtype: dtypes.DType) -> SSAValue:
         """Write a scalar constant."""
         return self.constant(np.asarray(value, dtype))
 
-    def full(self, value: Scalar, result: TensorType) -> Value:
+    def full(self, value: Scalar, result: TensorType) -> SSAValue:
         """Write a constant of one element, repeated."""
         host = np.array(value, result.dtype)
         if result.shape:
             host = np.ndarray(result.shape, result.dtype, host, 0, (0,) * len(result.shape))
         return self.constant(host)
 
-    def full_like(self, x: Value, value: Scalar) -> Value:
+    def full_like(self, x: SSAValue, value: Scalar) -> SSAValue:
         """Write a constant of the type of a value."""
         return self.full(value, x.type)
 
-    def iota(self, result: TensorType, axis: int) -> Value:
+    def iota(self, result: TensorType, axis: int) -> SSAValue:
         """Write an array whose elements are their own index along an axis."""
         return self.op("stablehlo.iota", result=result, iota_dimension=integer(axis))
 
     # Rearrangements
 
-    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
+    def reshape(self, x: SSAValue, shape: tuple[int, ...]) -> SSAValue:
         """Write the same elements in another shape."""
         return self.op("stablehlo.reshape", x, result=tensor(shape, x.dtype))
 
-    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+    def transpose(self, x: SSAValue, perm: Sequence[int]) -> SSAValue:
         """Write the same elements with axes in another order: axis ``i`` was axis ``perm[i]``."""
         of = tensor(tuple([x.shape[i] for i in perm]), x.dtype)
         out = self.op("stablehlo.transpose", x, result=of, permutation=int_array(perm))
@@ -301,7 +303,9 @@ class Builder:
         self.orders[out.name] = tuple([order[i] for i in perm])
         return out
 
-    def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
+    def broadcast_in_dim(
+        self, x: SSAValue, shape: tuple[int, ...], dims: Sequence[int]
+    ) -> SSAValue:
         """Write a broadcast: axis ``i`` of the operand becomes axis ``dims[i]``."""
         return self.op(
             "stablehlo.broadcast_in_dim",
@@ -311,8 +315,8 @@ class Builder:
         )
 
     def slice(
-        self, x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] = ()
-    ) -> Value:
+        self, x: SSAValue, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] = ()
+    ) -> SSAValue:
         """Write a slice with fixed bounds; the strides are ones by default."""
         steps = strides or (1,) * x.ndim
         sizes = [-((a - b) // s) for a, b, s in zip(starts, limits, steps, strict=True)]
@@ -325,13 +329,17 @@ class Builder:
             strides=int_array(steps),
         )
 
-    def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    def dynamic_slice(
+        self, x: SSAValue, starts: Sequence[SSAValue], sizes: tuple[int, ...]
+    ) -> SSAValue:
         """Write a slice that starts where scalars say."""
         result = tensor(sizes, x.dtype)
         name = "stablehlo.dynamic_slice"
         return self.op(name, x, *starts, result=result, slice_sizes=int_array(sizes))
 
-    def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
+    def dynamic_update_slice(
+        self, x: SSAValue, update: SSAValue, starts: Sequence[SSAValue]
+    ) -> SSAValue:
         """Write an array with a slice replaced that starts where scalars say."""
         return self.op("stablehlo.dynamic_update_slice", x, update, *starts)
 
@@ -339,11 +347,11 @@ class Builder:
 
     def reduce(
         self,
-        operands: Sequence[Value],
-        initial: Sequence[Value],
+        operands: Sequence[SSAValue],
+        initial: Sequence[SSAValue],
         axes: Sequence[int],
-        combine: Callable[[Self, list[Value]], Sequence[Value]],
-    ) -> list[Value]:
+        combine: Callable[[Self, list[SSAValue]], Sequence[SSAValue]],
+    ) -> list[SSAValue]:
         """Write a reduction of several arrays together.
 
         Args:
@@ -364,7 +372,7 @@ class Builder:
             (region,),
         )
 
-    def while_(self, state: Sequence[Value], condition: Block, body: Block) -> list[Value]:
+    def while_(self, state: Sequence[SSAValue], condition: Block, body: Block) -> list[SSAValue]:
         """Write a loop; the condition and the body take the state."""
         types = [x.type for x in state]
         regions = [self.region(types, condition), self.region(types, body)]
@@ -373,8 +381,8 @@ class Builder:
     # Any operation
 
     def op(
-        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
-    ) -> Value:
+        self, name: str, *operands: SSAValue, result: TensorType | None = None, **attributes: str
+    ) -> SSAValue:
         """Write an operation with one result, by default of the type of the first operand."""
         of = operands[0].type if result is None else result
         return self.emit(name, operands, (of,), attributes)[0]
@@ -382,11 +390,11 @@ class Builder:
     def emit(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[SSAValue],
         results: Sequence[TensorType],
         attributes: Mapping[str, str] | None = None,
         regions: Sequence[str] = (),
-    ) -> list[Value]:
+    ) -> list[SSAValue]:
         """Write an operation, given the types of its results."""
         names: list[str] = []
         in_types: list[str] = []
@@ -401,7 +409,7 @@ class Builder:
         text += f" : ({', '.join(in_types)}) -> "
         if len(results) == 1:  # nearly always
             self._count += 1
-            out = Value(f"%{self._count}", results[0])
+            out = SSAValue(f"%{self._count}", results[0])
             self.lines.append(f"{out.name} = {text}({results[0].text})")
             if self.orders and not attributes and not regions:
                 for x in operands:
@@ -414,12 +422,12 @@ class Builder:
             return []
         self._count += 1
         self.lines.append(f"%{self._count}:{len(results)} = {text}")
-        return [Value(f"%{self._count}#{i}", of) for i, of in enumerate(results)]
+        return [SSAValue(f"%{self._count}#{i}", of) for i, of in enumerate(results)]
 
-    def fresh(self, result: TensorType) -> Value:
+    def fresh(self, result: TensorType) -> SSAValue:
         """Return a value whose name was not used before in this function."""
         self._count += 1
-        return Value(f"%{self._count}", result)
+        return SSAValue(f"%{self._count}", result)
 
     def region(
         self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.builder import Block, Builder
+from tinyjax.core.stablehlo.builder import Block, ModuleBuilder
 from tinyjax.dtypes import DType, HostArray
 
 #: Takes one NumPy array per operand, and returns one per result, of exactly the types declared.
@@ -116,7 +116,7 @@ def _identifier(name: str) -> str:
     return f"_{letters}" if letters[:1].isdigit() else letters or "f"
 
 
-class Lowering(Builder):
+class Lowering(ModuleBuilder):
     """A function under construction, and the equation being lowered.
 
     Attributes:
@@ -150,11 +150,11 @@ class Lowering(Builder):
         self.part: Any = part
         self.results: Sequence[hlo.TensorType] = ()
         self.is_apart = False
-        self.counter: hlo.Value | None = None
+        self.counter: hlo.SSAValue | None = None
         self.is_entry = False
-        self.parameters: Sequence[hlo.Value] = ()
+        self.parameters: Sequence[hlo.SSAValue] = ()
         # The token that the ordered callbacks so far in this block pass to the next one.
-        self._token: hlo.Value | None = None
+        self._token: hlo.SSAValue | None = None
 
     def beside(self) -> Lowering:
         """Return a builder of another function of the same module."""
@@ -164,12 +164,12 @@ class Lowering(Builder):
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
 
     @property
-    def token(self) -> hlo.Value:
+    def token(self) -> hlo.SSAValue:
         """The token of the last ordered callback before this place; an int32."""
         return self._token or self.scalar(0, dtypes.int32)
 
     @token.setter
-    def token(self, value: hlo.Value) -> None:
+    def token(self, value: hlo.SSAValue) -> None:
         self._token = value
 
     def region(
@@ -182,7 +182,7 @@ class Lowering(Builder):
                 token (``token``), so that nothing says which callbacks outside come after.
         """
 
-        def ordered(values: list[hlo.Value]) -> Sequence[hlo.Value]:
+        def ordered(values: list[hlo.SSAValue]) -> Sequence[hlo.SSAValue]:
             outs = body(values)
             if self._token is not None and self._token not in outs:
                 raise errors.EffectOrderError(_ORDER_LOST)
@@ -195,8 +195,8 @@ class Lowering(Builder):
             self._token = outer
 
     def loop(
-        self, state: Sequence[hlo.Value], condition: Block, body: Block, ordered: bool
-    ) -> list[hlo.Value]:
+        self, state: Sequence[hlo.SSAValue], condition: Block, body: Block, ordered: bool
+    ) -> list[hlo.SSAValue]:
         """Write a ``while``.
 
         Args:
@@ -211,7 +211,7 @@ class Lowering(Builder):
         if not ordered:
             return self.while_(state, condition, body)
 
-        def ordered_body(values: list[hlo.Value]) -> list[hlo.Value]:
+        def ordered_body(values: list[hlo.SSAValue]) -> list[hlo.SSAValue]:
             *state, self.token = values
             return [*body(state), self.token]
 
@@ -224,11 +224,11 @@ class Lowering(Builder):
     def host_call(
         self,
         fun: HostFunction,
-        operands: Sequence[hlo.Value],
+        operands: Sequence[hlo.SSAValue],
         results: Sequence[hlo.TensorType],
         effectful: bool = False,
         ordered: bool = False,
-    ) -> list[hlo.Value]:
+    ) -> list[hlo.SSAValue]:
         """Emit a call of a Python function.
 
         Args:
@@ -262,22 +262,22 @@ class Lowering(Builder):
         divided = self.module.divided
         return divided is not None and bool(divided.is_divided(self))
 
-    def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
+    def undivided(self, x: hlo.SSAValue, axes: Iterable[int]) -> hlo.SSAValue:
         """Return a value some of whose axes are not divided over devices.
 
         It is for operations that XLA refuses to divide so, or divides wrongly.
         """
         divided = self.module.divided
-        whole: hlo.Value = x if divided is None else divided.undivided(self, x, axes)
+        whole: hlo.SSAValue = x if divided is None else divided.undivided(self, x, axes)
         return whole
 
     def outlined(
         self,
         name: str,
-        operands: Sequence[hlo.Value],
+        operands: Sequence[hlo.SSAValue],
         results: Sequence[hlo.TensorType],
-        write: Callable[[Lowering, list[hlo.Value]], Sequence[hlo.Value]],
-    ) -> list[hlo.Value]:
+        write: Callable[[Lowering, list[hlo.SSAValue]], Sequence[hlo.SSAValue]],
+    ) -> list[hlo.SSAValue]:
         """Emit a call of a function that XLA compiles separately.
 
         XLA puts other called functions into their callers, and elementwise operations once more
@@ -292,7 +292,7 @@ class Lowering(Builder):
 
         def define(name: str) -> None:
             b = self.beside()
-            parameters = [hlo.Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
+            parameters = [hlo.SSAValue(f"%arg{i}", x.type) for i, x in enumerate(operands)]
             outs = write(b, parameters)
             self.module.define(function_text(b, f"private @{name}", parameters, outs))
 
@@ -304,7 +304,7 @@ class Lowering(Builder):
         }
         return self.emit("func.call", operands, results, attributes)
 
-    def barrier(self, operands: Sequence[hlo.Value]) -> list[hlo.Value]:
+    def barrier(self, operands: Sequence[hlo.SSAValue]) -> list[hlo.SSAValue]:
         """Emit a barrier between values and their readers, for a CPU.
 
         XLA drops ``optimization_barrier`` before it fuses operations, but it keeps calls.
@@ -316,7 +316,7 @@ class Lowering(Builder):
         rows = [self.transpose(x, back) if back else x for x, back in pairs]
         types = [x.type for x in rows]
 
-        def write(b: Lowering, operands: list[hlo.Value]) -> Sequence[hlo.Value]:
+        def write(b: Lowering, operands: list[hlo.SSAValue]) -> Sequence[hlo.SSAValue]:
             return b.emit("stablehlo.optimization_barrier", operands, types)
 
         outs = zip(self.outlined("optimization_barrier", rows, types, write), orders, strict=True)
@@ -325,7 +325,7 @@ class Lowering(Builder):
     def custom_call(  # noqa: PLR0913 (as StableHLO has it)
         self,
         target: str,
-        operands: Sequence[hlo.Value],
+        operands: Sequence[hlo.SSAValue],
         results: Sequence[hlo.TensorType],
         config: Mapping[str, str] | str,
         layouts: tuple[Sequence[hlo.Layout], Sequence[hlo.Layout]] | None = None,
@@ -334,7 +334,7 @@ class Lowering(Builder):
         version: int = 4,
         *,
         batch: int = 0,
-    ) -> list[hlo.Value]:
+    ) -> list[hlo.SSAValue]:
         """Write a call of a function of XLA's foreign function interface.
 
         Args:
@@ -383,8 +383,8 @@ class Lowering(Builder):
 def function_text(
     b: Lowering,
     name: str,
-    parameters: Sequence[hlo.Value],
-    outs: Sequence[hlo.Value],
+    parameters: Sequence[hlo.SSAValue],
+    outs: Sequence[hlo.SSAValue],
     attributes: Sequence[str] = (),
     result_attributes: Sequence[str] = (),
 ) -> str:

@@ -104,7 +104,7 @@ def element_type(dtype: dtypes.DType) -> str:
 
 
 @attrs.define(eq=False, repr=False)  # every operation makes one: a frozen one takes longer
-class Value(records.Printed):
+class SSAValue(records.Printed):
     """A value of a function under construction: the name it has in the text, and its type."""
 
     name: str
@@ -127,7 +127,7 @@ class Value(records.Printed):
         return self.type.size
 
 
-Values = Sequence[Value]
+Values = Sequence[SSAValue]
 
 
 # Attributes

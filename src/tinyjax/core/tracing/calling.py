@@ -133,13 +133,13 @@ def leaf_keys(treedef: PyTreeDef, position: int) -> tree.KeyPath:
     """Return the path of a leaf; that of an object which holds one array is the object's."""
     path = leaf_paths(treedef)[position]
     node = treedef
-    while node.node_type not in (None, Opened):
+    while node.node_type not in (None, OpenedHolder):
         for child in node.children():
             if position < child.num_leaves:
                 node = child
                 break
             position -= child.num_leaves
-    return path[:-1] if node.node_type is Opened and node.metadata[0].is_one else path
+    return path[:-1] if node.node_type is OpenedHolder and node.metadata[0].is_one else path
 
 
 def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
@@ -370,7 +370,7 @@ def whole_places(leaves: Sequence[Any]) -> list[int]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Opened(records.Printed):
+class OpenedHolder(records.Printed):
     """A node of a tree: an object that holds arrays in place, as these.
 
     Attributes:
@@ -389,10 +389,12 @@ class Opened(records.Printed):
         form, place = node
         if all(isinstance(x, Array) for x in contents):
             return form.make(place, contents)
-        return contents[0] if form.is_one else Opened(form, place, contents)
+        return contents[0] if form.is_one else OpenedHolder(form, place, contents)
 
 
-tree.register_pytree_node(Opened, lambda x: (x.contents, (x.form, x.place)), Opened.closed)
+tree.register_pytree_node(
+    OpenedHolder, lambda x: (x.contents, (x.form, x.place)), OpenedHolder.closed
+)
 
 
 def opened(
@@ -411,15 +413,15 @@ def opened(
     return *tree.flatten(tree.unflatten(in_tree, mixed)), objects
 
 
-def _open(x: Any, place: int) -> Opened:
+def _open(x: Any, place: int) -> OpenedHolder:
     contents, form = HOLDERS[type(x)].opened(x)
-    return Opened(form, place, contents)
+    return OpenedHolder(form, place, contents)
 
 
 def held_leaves(in_tree: tree.PyTreeDef) -> list[bool]:
     """Return the mask of the leaves that a flattened object holds."""
-    if in_tree.node_type is None or in_tree.node_type is Opened:
-        return [in_tree.node_type is Opened] * in_tree.num_leaves
+    if in_tree.node_type is None or in_tree.node_type is OpenedHolder:
+        return [in_tree.node_type is OpenedHolder] * in_tree.num_leaves
     return [mark for child in in_tree.children() for mark in held_leaves(child)]
 
 

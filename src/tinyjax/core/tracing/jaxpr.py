@@ -245,7 +245,7 @@ class JaxprType(records.Record):
         return f"({ins}) -> ({outs})"
 
 
-class _Shown:
+class _PrintedProgram:
     """An object that is shown as the text of a program."""
 
     __slots__ = ()
@@ -327,7 +327,7 @@ NO_FACTS: Final = Facts()
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Jaxpr(_Shown, encoding.Digested):
+class Jaxpr(_PrintedProgram, encoding.Digested):
     """A program: parameters, equations in order, results.
 
     Two that differ in the names of their variables alone are equal.
@@ -505,7 +505,7 @@ def with_facts(jaxpr: Jaxpr, facts: Facts) -> Jaxpr:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ClosedJaxpr(_Shown):
+class ClosedJaxpr(_PrintedProgram):
     """A jaxpr with the values of its first parameters: the arrays that the function closed over.
 
     Example:

@@ -48,14 +48,14 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 
-class Zero(Enum):
+class ZeroTangent(Enum):
     """The tangent or cotangent that is known to be zero, and is therefore never computed."""
 
     ZERO = 0
 
 
-ZERO: Final = Zero.ZERO
-Tangent: TypeAlias = Array | Literal[Zero.ZERO]
+ZERO: Final = ZeroTangent.ZERO
+Tangent: TypeAlias = Array | Literal[ZeroTangent.ZERO]
 
 
 @attrs.frozen(eq=False, repr=False)

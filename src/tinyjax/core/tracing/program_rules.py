@@ -108,7 +108,7 @@ class State:
 # Evaluation
 
 
-class Run(Protocol):
+class ProgramEvaluator(Protocol):
     """An evaluator of a program, which gets the number of its evaluations where it is known."""
 
     def __call__(self, jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
@@ -121,12 +121,15 @@ def by_equation(jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1) -> list[An
 
 #: What a primitive does with the programs in its parameters: ``rule(operands, params, run)`` gives
 #: the results. The compiler for NumPy has ``run`` take NumPy arrays, a debugger arrays.
-ProgramRule: TypeAlias = Callable[[Sequence[Any], P, Run], Sequence[Any]]
+ProgramRule: TypeAlias = Callable[[Sequence[Any], P, ProgramEvaluator], Sequence[Any]]
 PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
 
 
 def evaluate_stepwise(
-    primitive: prim.Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
+    primitive: prim.Primitive[P],
+    args: Sequence[Array],
+    params: P,
+    run: ProgramEvaluator = by_equation,
 ) -> list[Array]:
     """Evaluate a primitive that holds programs on arrays.
 

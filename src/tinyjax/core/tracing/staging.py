@@ -55,7 +55,7 @@ from tinyjax.errors import TinyjaxError
 P = TypeVar("P")
 
 
-class Cell(Hashable, Protocol):
+class MutableCell(Hashable, Protocol):
     """A cell of mutable state, outside of the functions that read and write it."""
 
     @property
@@ -87,7 +87,7 @@ class Hook:
 
     lasting: bool = True
 
-    def cells_in(self) -> Sequence[tuple[Cell, Var]]:
+    def cells_in(self) -> Sequence[tuple[MutableCell, Var]]:
         """Return the cells that the program reads, with their parameters."""
         return ()
 
@@ -371,7 +371,7 @@ class Recorder(Trace):
         """Close the recording: constants become the first parameters."""
         atoms = tuple(map(self.atom, outs))
         hooks = tuple(self.hooks.values())
-        cells_in: Sequence[tuple[Cell, Var]] = ()
+        cells_in: Sequence[tuple[MutableCell, Var]] = ()
         cells_out: Sequence[tuple[Hashable, Atom]] = ()
         if hooks:
             cells_in = [pair for hook in hooks for pair in hook.cells_in()]
@@ -507,7 +507,7 @@ class Staged:
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
     hooks: tuple[Hook, ...] = ()
-    cells_in: tuple[Cell, ...] = ()
+    cells_in: tuple[MutableCell, ...] = ()
     cells_out: tuple[Hashable, ...] = ()
 
     @property
@@ -671,7 +671,9 @@ def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
     ]
 
 
-def with_state(staged: Staged, cells_in: Sequence[Cell], cells_out: Sequence[Hashable]) -> Jaxpr:
+def with_state(
+    staged: Staged, cells_in: Sequence[MutableCell], cells_out: Sequence[Hashable]
+) -> Jaxpr:
     """Return a program that takes and returns this state, in this order, even if unchanged."""
     jaxpr, results = staged.jaxpr, staged.num_results
     first = len(jaxpr.in_binders) - len(staged.cells_in)

@@ -99,7 +99,7 @@ class LinearizeTrace(JVPTrace):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Linearized:
+class LinearizedFunction:
     """A function's results at a point, and its tangent map there.
 
     Attributes:
@@ -175,7 +175,7 @@ def linearize_flat(
     user_fun: Callable[..., object] | None = None,
     *,
     transposed: bool = False,
-) -> Linearized:
+) -> LinearizedFunction:
     """Evaluate a function of arrays and record its tangent map.
 
     Args:
@@ -210,7 +210,7 @@ def linearize_flat(
         del trace, args, outs
         check()
     nonzero_out = nonzeros(tangents_out)
-    return Linearized(
+    return LinearizedFunction(
         primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out, staged.hooks
     )
 
@@ -254,7 +254,7 @@ def linearize_jaxpr(
 
     def make() -> LinearizedJaxpr:
         live = dce(jaxpr)  # what no result needs has no residuals
-        halves: list[tuple[Linearized, tuple[int | None, ...]]] = []
+        halves: list[tuple[LinearizedFunction, tuple[int | None, ...]]] = []
 
         def run(*args: Array) -> list[Array]:
             linearized = linearize_flat(lambda *xs: eval_jaxpr(live, xs), args, nonzero)

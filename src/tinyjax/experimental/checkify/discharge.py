@@ -31,7 +31,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import Array, avals as av, concrete
-from tinyjax.custom_derivatives.custom_calls import Call, custom_call_p, flat_jvp
+from tinyjax.custom_derivatives.custom_calls import CustomFunctionCall, custom_call_p, flat_jvp
 
 
 class Category(Enum):
@@ -282,7 +282,7 @@ class Discharged:
 
 
 @attrs.define(eq=False)
-class Outcome:
+class ErrorState:
     """The code of the first site that failed so far, and the values of the sites so far."""
 
     code: Array = attrs.field(factory=lambda: sh.full((), 0, dtypes.int32))
@@ -327,7 +327,7 @@ def _discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
     sites: list[Site] = []
 
     def run(*args: Array) -> list[Array]:
-        outcome = Outcome()
+        outcome = ErrorState()
         env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
 
         def read(x: jx.Var | jx.Lit) -> Array:
@@ -351,7 +351,7 @@ def _discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
 
 
 def _run(
-    eqn: jx.JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: ErrorState
 ) -> Sequence[Array]:
     """Run one equation, and record its failures."""
     primitive, params = eqn.primitive, eqn.params
@@ -376,7 +376,7 @@ def _run(
     return outs
 
 
-Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome], Sequence[Array]]
+Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], ErrorState], Sequence[Array]]
 
 
 def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
@@ -393,7 +393,7 @@ def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
 
 
 def _run_call(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: ErrorState
 ) -> Sequence[Array]:
     (program,), primitive, count = inner, eqn.primitive, len(eqn.out_binders)
     if program_rules.CALLED in primitive.rules.extensions:
@@ -406,7 +406,7 @@ def _run_call(
 
 
 def _run_custom(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: ErrorState
 ) -> Sequence[Array]:
     """Call a function with a rule of its own, and compute its failures beside the call.
 
@@ -426,7 +426,7 @@ def _run_custom(
     return tr.bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=without))
 
 
-def _without_checks(call: Call) -> Call:
+def _without_checks(call: CustomFunctionCall) -> CustomFunctionCall:
     """Return a call whose rule makes no checks; those of its function are made beside it."""
     jvp = call.jvp
     if jvp is None:
@@ -445,7 +445,7 @@ def _without_checks(call: Call) -> Call:
 
 
 def _take(
-    outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
+    outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: ErrorState
 ) -> Sequence[Array]:
     """Record the additional results of a program, and return the others."""
     code, *values = outs[count:]
@@ -454,7 +454,7 @@ def _take(
 
 
 def _run_choice(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: ErrorState
 ) -> Sequence[Array]:
     sites = [site for program in inner for site in program.sites]
     count = len(eqn.out_binders)
@@ -493,7 +493,7 @@ def _start(sites: Sequence[Site]) -> list[Array]:
 
 
 def _run_scan(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: ErrorState
 ) -> Sequence[Array]:
     (program,), params = inner, eqn.params
     body, start = params.loop_body, _start(program.sites)
@@ -515,7 +515,7 @@ def _run_scan(
 
 
 def _run_while(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: ErrorState
 ) -> Sequence[Array]:
     (condition, body), params = inner, eqn.params
     fixed, operands = params.operands(args)

@@ -67,7 +67,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 @attrs.frozen
-class Shard:
+class FileShard:
     """A part of an array in a file.
 
     Attributes:
@@ -292,10 +292,10 @@ class Reader:
         self.file: Path = folder / f"{process}.safetensors"
         index = folder / f"{process}.json"
         record = _read_json(index)
-        self.shards: dict[str, list[Shard]] = {}
+        self.shards: dict[str, list[FileShard]] = {}
         try:
             for i, x in enumerate(record["shards"]):
-                shard = Shard(str(i), _sizes(x["start"]), _sizes(x["shape"]))
+                shard = FileShard(str(i), _sizes(x["start"]), _sizes(x["shape"]))
                 self.shards.setdefault(str(x["array"]), []).append(shard)
         except (KeyError, TypeError) as error:
             raise _damaged(index, error) from error
@@ -309,7 +309,7 @@ class Reader:
         except self._errors as error:
             raise _damaged(self.file, error) from error
 
-    def pieces(self, path: str, part: Part, dtype: dtypes.DType) -> Iterator[Piece]:
+    def pieces(self, path: str, part: Part, dtype: dtypes.DType) -> Iterator[Overlap]:
         """Yield the available pieces of a part of an array.
 
         Args:
@@ -331,9 +331,9 @@ class Reader:
                 shard_slices.append(slice(low - start, high - start))
             if all(s.start < s.stop for s in shard_slices):
                 self._check_shape(shard, dtype)
-                yield Piece(self, shard, tuple(slices), tuple(shard_slices))
+                yield Overlap(self, shard, tuple(slices), tuple(shard_slices))
 
-    def _check_shape(self, shard: Shard, dtype: dtypes.DType) -> None:
+    def _check_shape(self, shard: FileShard, dtype: dtypes.DType) -> None:
         try:
             stored_shape = tuple(self._tensors.get_slice(shard.name).get_shape())
         except self._errors as error:
@@ -344,7 +344,7 @@ class Reader:
                 TypeError(f"a shard of the shape {shard.shape} is stored as {stored_shape}"),
             )
 
-    def read(self, shard: Shard, dtype: dtypes.DType, part: Part) -> dtypes.HostArray:
+    def read(self, shard: FileShard, dtype: dtypes.DType, part: Part) -> dtypes.HostArray:
         """Read a part of a shard.
 
         Raises:
@@ -366,7 +366,7 @@ class Reader:
 
 
 @attrs.frozen
-class Piece:
+class Overlap:
     """The overlap of a shard and a part of an array.
 
     Attributes:
@@ -377,7 +377,7 @@ class Piece:
     """
 
     reader: Reader
-    shard: Shard
+    shard: FileShard
     slices: Part
     shard_slices: Part
 
@@ -386,7 +386,7 @@ class Piece:
         """The number of its elements."""
         return math.prod([s.stop - s.start for s in self.slices])
 
-    def overlaps(self, other: Piece) -> bool:
+    def overlaps(self, other: Overlap) -> bool:
         """Return whether two pieces have common elements."""
         both = zip(self.slices, other.slices, strict=True)
         return all(a.start < b.stop and b.start < a.stop for a, b in both)

@@ -417,10 +417,10 @@ def value_and_grad(
         >>> float(value), slope.data.tolist()
         (18.0, [6.0, 6.0])
     """
-    choice = arguments.Choice("value_and_grad", fun, argnums)
+    choice = arguments.DifferentiatedArguments("value_and_grad", fun, argnums)
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        chosen = arguments.Chosen(choice, args, kwargs)
+        chosen = arguments.DifferentiatedCall(choice, args, kwargs)
         data, joins = zip(*map(_split, chosen.values), strict=True)
 
         def joined(data: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -628,7 +628,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike) -> Array
     return jnp.linalg.solve(jnp.where(inside, rows[np.where(inside, high + i - j, 0), j], 0), b)
 
 
-class Options(TypedDict, total=False):
+class EighTridiagonalOptions(TypedDict, total=False):
     """Options of ``eigh_tridiagonal``."""
 
     select: Literal["a", "i"]
@@ -643,7 +643,7 @@ def eigh_tridiagonal(
     e: ArrayLike,
     *,
     eigvals_only: Literal[False] = False,
-    **options: Unpack[Options],
+    **options: Unpack[EighTridiagonalOptions],
 ) -> tuple[Array, Array]: ...
 @overload
 def eigh_tridiagonal(
@@ -651,7 +651,7 @@ def eigh_tridiagonal(
     e: ArrayLike,
     *,
     eigvals_only: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[EighTridiagonalOptions],
 ) -> Array: ...
 def eigh_tridiagonal(
     d: ArrayLike,

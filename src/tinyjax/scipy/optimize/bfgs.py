@@ -131,7 +131,7 @@ class _Limits(NamedTuple):
     tries: int
 
 
-class _State(NamedTuple):
+class _BFGSState(NamedTuple):
     """The state of the search.
 
     Attributes:
@@ -180,22 +180,22 @@ def _descend(
     def is_flat(slope: Array) -> Array:
         return jnp.linalg.norm(slope, ord=limits.norm) < limits.gtol
 
-    def is_level(s: _State) -> Array:
+    def is_level(s: _BFGSState) -> Array:
         size = jnp.maximum(jnp.maximum(jnp.abs(s.before), jnp.abs(s.value)), 1)
         return (s.iterations > 0) & (s.before - s.value <= limits.ftol * size)
 
-    def has_called(s: _State) -> Array:
+    def has_called(s: _BFGSState) -> Array:
         return s.calls >= (math.inf if limits.calls is None else limits.calls)
 
-    def going(s: _State) -> Array:
+    def going(s: _BFGSState) -> Array:
         stops = is_flat(s.slope) | s.failed | is_level(s) | has_called(s)
         return ~stops & (s.iterations < limits.iterations)
 
-    def step(s: _State) -> _State:
+    def step(s: _BFGSState) -> _BFGSState:
         direction = -hessian.times(s.memory, s.slope)
         end = _search(both, s, direction, limits.tries)
         moved, turned = end.scale * direction, end.slope - s.slope
-        return _State(
+        return _BFGSState(
             s.x + moved,
             end.value,
             end.slope,
@@ -208,7 +208,7 @@ def _descend(
 
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
     before = value + jnp.linalg.norm(slope) / 2
-    start = _State(x0, value, slope, hessian.start, before, zero, zero + 1, no)
+    start = _BFGSState(x0, value, slope, hessian.start, before, zero, zero + 1, no)
     last = while_loop(going, step, start)
     success = is_flat(last.slope)
     status = jnp.where(has_called(last), 2, jnp.where(is_level(last), 4, 1))
@@ -226,7 +226,7 @@ def _descend(
     )
 
 
-class _Search(NamedTuple):
+class _LineSearch(NamedTuple):
     """A line search: where it is, and between which scales the step lies.
 
     Attributes:
@@ -250,16 +250,16 @@ class _Search(NamedTuple):
     calls: Array
 
 
-def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Search:
+def _search(both: _ValueAndSlope, s: _BFGSState, direction: Array, most: int) -> _LineSearch:
     fall = jnp.dot(s.slope, direction)
     # as if the last fall came again, but no more than a whole step
     guess = 1.01 * 2 * (s.value - s.before) / jnp.where(fall == 0, 1, fall)
     first = jnp.where((guess > 0) & (guess < 1), guess, jnp.ones_like(guess))
 
-    def going(t: _Search) -> Array:
+    def going(t: _LineSearch) -> Array:
         return ~t.is_good & (t.calls < 2 * most)
 
-    def look(t: _Search) -> _Search:
+    def look(t: _LineSearch) -> _LineSearch:
         scale = jnp.where(t.bracketed, _between(t.low, t.high), t.scale)
         value, slope = both(s.x + scale * direction)
         along = jnp.dot(slope, direction)
@@ -279,7 +279,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
             jnp.where(too_high, low_value, value),
             jnp.where(too_high, low_along, along),
         )
-        return _Search(
+        return _LineSearch(
             jnp.where(~too_high & flat | t.bracketed | too_high | rises, scale, 2 * scale),
             value,
             slope,
@@ -292,7 +292,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
 
     zero = jnp.zeros_like(s.value)
     no = jnp.zeros((), dtypes.bool_)
-    start = _Search(
+    start = _LineSearch(
         first,
         s.value,
         s.slope,

@@ -71,7 +71,7 @@ class LeastSquaresResult(NamedTuple):
 
 
 @attrs.frozen(cache_hash=True)
-class _Residuals(on_host.Program):
+class _Residuals(on_host.StagedObjective):
     """Residuals and the sum of their losses. The last two constants are the bounds, if any hold."""
 
     loss: str
@@ -269,7 +269,7 @@ def _minimum(
     bounds: Any,
     method: str,
     options: Mapping[str, Any],
-) -> tuple[Array, vectors.Equation, on_host.Report]:
+) -> tuple[Array, vectors.Equation, on_host.SciPyReport]:
     """Return the least sum of squares, its problem, and SciPy's account.
 
     Args:
@@ -286,7 +286,7 @@ def _minimum(
         jnp.broadcast_to(jnp.asarray(end, x.dtype), x.shape)
         for end in (_ends(bounds) if is_bounded else ())
     ]
-    space = vectors.Space(tree.structure(x), (x.aval,), x.dtype)
+    space = vectors.VectorSpace(tree.structure(x), (x.aval,), x.dtype)
     problem = vectors.Equation(program.fun, space, [*consts, *ends], x)
     is_shared = method == "leastsq"
     names = ("values_and_rows",) if is_shared else ("values", "slopes")

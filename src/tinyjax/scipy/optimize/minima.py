@@ -398,7 +398,7 @@ def _constraint_functions(constraint: Any, x: Array) -> tuple[list[Any], list[An
 
 
 @attrs.frozen(cache_hash=True)
-class Program(on_host.Program):
+class MinimizationProblem(on_host.StagedObjective):
     """A function to be minimised and its constraints, as functions of constants and a vector.
 
     Constants are those of the function, those of the constraints, and the bounds; unknowns those of
@@ -549,7 +549,7 @@ def program(
     args: tuple[Any, ...],
     bounds: Bounds,
     constraints: Sequence[Any] = (),
-) -> tuple[vectors.Equation, Program]:
+) -> tuple[vectors.Equation, MinimizationProblem]:
     """Stage a function to be minimised, and its constraints.
 
     Args:
@@ -569,7 +569,7 @@ def program(
     if not constraints:
         consts = [*problem.consts, *ends]
         whole = vectors.Equation(problem.fun, problem.space, consts, problem.start)
-        return whole, Program(problem.fun, x.size, len(problem.consts))
+        return whole, MinimizationProblem(problem.fun, x.size, len(problem.consts))
 
     def values(functions: Sequence[Callable[[Array], Any]], x: Array) -> Array:
         parts = [jnp.ravel(jnp.asarray(fun(x), x.dtype)) for fun in functions]
@@ -582,4 +582,4 @@ def program(
     space = vectors.space_of(problem.space.treedef, [start.aval], f"x0 of {name}")
     full = [*problem.consts, *consts, *ends]
     whole = vectors.Equation(problem.fun, space, full, start)
-    return whole, Program(problem.fun, x.size, len(problem.consts), held, count)
+    return whole, MinimizationProblem(problem.fun, x.size, len(problem.consts), held, count)

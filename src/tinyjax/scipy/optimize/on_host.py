@@ -17,7 +17,7 @@ from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax._library.special.declaring import of_scipy
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.jit.function import JitFunction
-from tinyjax.core.jit.signatures import HostCall, host_call
+from tinyjax.core.jit.signatures import EvaluatedCall, host_call
 from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, ConcreteArray, avals as av, operands as opd
@@ -28,7 +28,7 @@ from tinyjax.implicit import theorem, vectors
 Search: TypeAlias = Callable[[Sequence[Array], HostArray], tuple[HostArray, Any]]
 
 
-class Report(NamedTuple):
+class SciPyReport(NamedTuple):
     """SciPy's account of a search; what a method does not count is 0."""
 
     success: Any
@@ -113,7 +113,7 @@ def for_scipy(fun: JitFunction[..., Any], consts: Sequence[Array]) -> Callable[.
 
     What NumPy evaluates is called without what a call of a jitted function takes besides.
     """
-    on_host: HostCall | None = None
+    on_host: EvaluatedCall | None = None
     hosts: list[HostArray] = []
     shapes: list[tuple[int, ...]] = []
 
@@ -182,7 +182,7 @@ def both_for_scipy(
 
 
 @attrs.frozen
-class Program:
+class StagedObjective:
     """A staged function and what is computed of it, as methods of constants and a vector.
 
     Two are equal if they compute the same: then they share what is compiled.
@@ -204,7 +204,7 @@ class Program:
 
 
 @lru_cache(maxsize=256)
-def _compiled(program: Program, name: str) -> JitFunction[..., Any]:
+def _compiled(program: StagedObjective, name: str) -> JitFunction[..., Any]:
     method = getattr(program, name)
     count = len(inspect.signature(method).parameters) - 1
 
@@ -219,7 +219,7 @@ def solve(
     problem: vectors.Equation,
     search: Search,
     equations: vectors.VectorFunction,
-) -> tuple[Array, Report]:
+) -> tuple[Array, SciPyReport]:
     """Let SciPy find a solution, as a differentiable function of the problem's constants.
 
     Args:
@@ -235,7 +235,7 @@ def solve(
     scipy_optimize()
     space = problem.space  # the callback outlives the problem's arrays
 
-    def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, Report]:
+    def run(start: HostArray, *consts: HostArray) -> tuple[HostArray, SciPyReport]:
         x, report = _searched(name, search, [*map(opd.as_array, consts)], start)
         return x.astype(space.dtype), report
 
@@ -244,11 +244,11 @@ def solve(
             with tr.use_trace(tr.EVAL):
                 x, report = _searched(name, search, consts, _data(start))
             host = x.astype(space.dtype)
-            return ConcreteArray(host), Report(*[ConcreteArray(np.asarray(y)) for y in report])
+            return ConcreteArray(host), SciPyReport(*[ConcreteArray(np.asarray(y)) for y in report])
         number = av.ShapeDtypeStruct((), dtypes.default_int())
         declared = (
             av.ShapeDtypeStruct((space.size,), space.dtype),
-            Report(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
+            SciPyReport(av.ShapeDtypeStruct((), dtypes.bool_), *[number] * 4),
         )
         result: tuple[Array, Any] = pure_callback(
             run, declared, start, *consts, vmap_method="sequential"
@@ -262,7 +262,7 @@ def solve(
 
 def _searched(
     name: str, search: Search, consts: Sequence[Array], start: HostArray
-) -> tuple[HostArray, Report]:
+) -> tuple[HostArray, SciPyReport]:
     """Return what a search finds, and NumPy's numbers; NaN where its arithmetic fails."""
     try:
         x, found = search(consts, np.array(start, np.float64))
@@ -273,8 +273,8 @@ def _searched(
     except ArithmeticError:  # as of an iteration that diverges
         x, found = np.full(start.size, np.nan), {"success": False}
     number = dtypes.default_int().type
-    counts = [number(found.get(key) or 0) for key in Report._fields[1:]]
-    return x, Report(np.bool_(found["success"]), *counts)
+    counts = [number(found.get(key) or 0) for key in SciPyReport._fields[1:]]
+    return x, SciPyReport(np.bool_(found["success"]), *counts)
 
 
 def _data(x: Array) -> HostArray:

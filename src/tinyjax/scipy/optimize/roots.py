@@ -87,10 +87,10 @@ class RootResults(NamedTuple):
 
 
 @attrs.frozen(cache_hash=True)
-class _Equations(on_host.Program):
+class _Equations(on_host.StagedObjective):
     """Equations of a vector, and their derivatives."""
 
-    space: vectors.Space
+    space: vectors.VectorSpace
 
     def values(self, consts: Sequence[Array], x: Array) -> Array:
         """The values of the equations, which are to be zero."""

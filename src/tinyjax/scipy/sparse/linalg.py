@@ -64,7 +64,7 @@ def _solved(
     return implicit.linear_solve(matrix, b, method=method, **options)
 
 
-class Options(TypedDict, total=False):
+class SolverOptions(TypedDict, total=False):
     """The keyword arguments of all solvers."""
 
     tol: ArrayLike
@@ -78,11 +78,11 @@ class Solver(Protocol):
 
     @overload
     def __call__(
-        self, A: Operator, b: ArrayLike, x0: Any = ..., **options: Unpack[Options]
+        self, A: Operator, b: ArrayLike, x0: Any = ..., **options: Unpack[SolverOptions]
     ) -> tuple[Array, None]: ...
     @overload
     def __call__(
-        self, A: Operator, b: T, x0: T | None = ..., **options: Unpack[Options]
+        self, A: Operator, b: T, x0: T | None = ..., **options: Unpack[SolverOptions]
     ) -> tuple[T, None]: ...
 
 
@@ -148,7 +148,7 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Any, None]:
     return _solved("bicgstab", *args, **kwargs), None
 
 
-class GmresOptions(Options, total=False):
+class GmresOptions(SolverOptions, total=False):
     """The keyword arguments of ``gmres``."""
 
     restart: int

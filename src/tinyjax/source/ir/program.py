@@ -359,9 +359,9 @@ def as_expression(
     """
     operation = value_of(call.function)
     if operation in syntax.INFIX and len(args) == 2:
-        return pycode.Operation(syntax.INFIX[operation], tuple(args))
+        return pycode.OperatorExpression(syntax.INFIX[operation], tuple(args))
     if operation in syntax.PREFIX:
-        return pycode.Operation(syntax.PREFIX[operation], tuple(args))
+        return pycode.OperatorExpression(syntax.PREFIX[operation], tuple(args))
     if operation is operator.getitem:
         return pycode.Subscript(*args)
     if is_attribute(call):
@@ -371,7 +371,9 @@ def as_expression(
     if operation is runtime.make_list:
         return pycode.list_of(args)
     pairs = zip(call.keywords, keywords, strict=True)
-    return pycode.Call(function, tuple(args), tuple([(name, x) for (name, _), x in pairs]))
+    return pycode.CallExpression(
+        function, tuple(args), tuple([(name, x) for (name, _), x in pairs])
+    )
 
 
 def _listing(blocks: tuple[Block, ...]) -> str:

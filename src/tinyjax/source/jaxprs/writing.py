@@ -18,7 +18,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import pycode, records
-from tinyjax._base.pycode import Expression, Literal, Name, Statement
+from tinyjax._base.pycode import Expression, Literal, Name, StatementNode
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.source.ir.find import run_text
@@ -127,7 +127,7 @@ class ModuleWriter:
         self.used_names: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
 
     def module(self, jaxpr: jx.Jaxpr, consts: tuple[Array, ...] | None) -> str:
-        constants: list[Statement] = []
+        constants: list[StatementNode] = []
         names: list[Name] = []
         for i, value in enumerate(consts or ()):
             names.append(self.fresh(f"constant_{i + 1}"))
@@ -153,7 +153,7 @@ class ModuleWriter:
         self.used_names.add(name)
         return Name(name)
 
-    def constant(self, name: Name, value: Array) -> Statement:
+    def constant(self, name: Name, value: Array) -> StatementNode:
         if isinstance(value, tr.Tracer):
             raise errors.SourceError(
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
@@ -181,19 +181,19 @@ class ModuleWriter:
 
     def function(
         self, jaxpr: jx.Jaxpr, name: str, constants: Expression | None = None
-    ) -> pycode.Function:
+    ) -> pycode.FunctionDefinition:
         scope = Scope(self)
         keywords = () if constants is None else (("constants", constants),)
         types = tuple([self.kind(v.aval) for v in jaxpr.in_binders])
-        declared = pycode.Call(Name("program"), types, keywords)
+        declared = pycode.CallExpression(Name("program"), types, keywords)
         parameters = tuple([f"{scope.define(v).name}: Array" for v in jaxpr.in_binders])
         body = [line for eqn in jaxpr.eqns for line in self.equation(eqn, scope)]
         body.append(pycode.returned(pycode.tuple_of(map(scope.read, jaxpr.outs))))
-        return pycode.Function(name, parameters, body, "tuple[Array, ...]", (declared,))
+        return pycode.FunctionDefinition(name, parameters, body, "tuple[Array, ...]", (declared,))
 
-    def equation(self, eqn: jx.JaxprEqn, scope: Scope) -> list[Statement]:
+    def equation(self, eqn: jx.JaxprEqn, scope: Scope) -> list[StatementNode]:
         name = eqn.primitive.name
-        lines: list[Statement] = []
+        lines: list[StatementNode] = []
         operands = tuple(map(scope.read, eqn.inputs))
         keywords: list[tuple[str, Expression]] = []
         for field in attrs.fields(type(eqn.params)):
@@ -203,7 +203,7 @@ class ModuleWriter:
             where = f"the parameter {field.name} of {name}"
             parameter = Parameter(scope, where, f"{field.name}_of_{name}", lines)
             keywords.append((field.name.removeprefix("_"), parameter.write(value)))
-        call = pycode.Call(self.operation(eqn.primitive), operands, tuple(keywords))
+        call = pycode.CallExpression(self.operation(eqn.primitive), operands, tuple(keywords))
         outs = [scope.define(v) for v in eqn.out_binders]
         if not outs:
             return [*lines, pycode.evaluated(call)]
@@ -264,7 +264,7 @@ class Parameter:
     scope: Scope
     where: str
     hint: str
-    lines: list[Statement]
+    lines: list[StatementNode]
 
     def write(self, value: Any) -> Expression:
         match value:
@@ -357,7 +357,7 @@ class Parameter:
                 if field.init and not _is_default(field.default, item)
             ]
         )
-        return pycode.Call(self.imported(make, value), (), keywords)
+        return pycode.CallExpression(self.imported(make, value), (), keywords)
 
     def imported(self, named: Any, value: Any) -> Name:
         """Return the name of a class or a function of a module, or of a given object."""
@@ -389,7 +389,7 @@ class Parameter:
         return fresh
 
 
-def _printed(*statements: Statement) -> pycode.Lines:
+def _printed(*statements: StatementNode) -> pycode.PrintedLines:
     return pycode.printed(statements, pycode.WIDTH)
 
 

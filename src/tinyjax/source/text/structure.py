@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax._base import pycode
-from tinyjax._base.pycode import Expression, Name, Statement
+from tinyjax._base.pycode import Expression, Name, StatementNode
 from tinyjax.source.ir import analysis, program as ir, runtime
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 from tinyjax.source.text.names import (
@@ -110,7 +110,7 @@ class Text:
     def __init__(self, program: ir.IR, names: Names, conventions: Conventions) -> None:
         self.ir: ir.IR = program
         self.conventions = conventions
-        self.code: list[Statement] = []
+        self.code: list[StatementNode] = []
         self.depth: int = 1
         self.predecessors: list[list[int]] = analysis.predecessors(program.blocks)
         self.dominating: list[set[int]] = analysis.dominators(program.blocks)
@@ -133,7 +133,7 @@ class Text:
                 if isinstance(atom, ir.Constant):
                     names.constant(atom)
 
-    def function(self, annotations: Annotations | None) -> pycode.Function:
+    def function(self, annotations: Annotations | None) -> pycode.FunctionDefinition:
         """Write the whole."""
         parameters = tuple([self.called[v] for v in self.ir.blocks[0].arguments])
         try:
@@ -142,7 +142,7 @@ class Text:
             self.code, self.depth = [], 1
             self.dispatched()
         if annotations is None:
-            return pycode.Function(self.ir.name, parameters, self.code)
+            return pycode.FunctionDefinition(self.ir.name, parameters, self.code)
         types, undeclared = annotations.of_names(self.called)
         undeclared -= {*parameters}
         if self.labels:  # what comes first in the text need not come first
@@ -151,9 +151,9 @@ class Text:
         else:
             body = _declared(self.code, types, undeclared)
         typed = tuple([f"{name}: {types[name]}" for name in parameters])
-        return pycode.Function(self.ir.name, typed, body, annotations.result)
+        return pycode.FunctionDefinition(self.ir.name, typed, body, annotations.result)
 
-    def block(self, write: Callable[[], bool]) -> tuple[list[Statement], bool]:
+    def block(self, write: Callable[[], bool]) -> tuple[list[StatementNode], bool]:
         """Write statements one level deeper; return whether control falls through."""
         outer, self.code = self.code, []
         self.depth += 1
@@ -198,7 +198,7 @@ class Text:
         item = self.expressions.item(call)
         value = self.expressions.atom(call.args[2])
         if function is runtime.increased:
-            self.code.append(pycode.Increment(item, value, statement.line))
+            self.code.append(pycode.AugmentedAssignment(item, value, statement.line))
         else:
             self.code.append(pycode.Assign(item, value, origin=statement.line))
         return True
@@ -352,7 +352,7 @@ class Text:
         # while these are emitted, there may become more
         bodies = [self.block(partial(self.content, i, None, None))[0] for i in self.labels]
         self.depth -= 1
-        chain: list[Statement] = []
+        chain: list[StatementNode] = []
         for label, body in zip(reversed(self.labels), reversed(bodies), strict=True):
             test = Name(LABEL).binary("==", pycode.value(label + 1))
             chain = [pycode.If(test, body, chain)]
@@ -371,18 +371,23 @@ class Text:
 _TRUE: Final = pycode.value(True)
 
 
-def _loop(body: list[Statement]) -> pycode.While:
+def _loop(body: list[StatementNode]) -> pycode.While:
     """Write a loop; one that begins with the test whether to leave it begins with that."""
     match body:
-        case [pycode.If(pycode.Operation("not " | "==") as test, [pycode.BREAK], []), *rest]:
+        case [
+            pycode.If(pycode.OperatorExpression("not " | "==") as test, [pycode.BREAK], []),
+            *rest,
+        ]:
             return pycode.While(pycode.negated(test), rest or [pycode.PASS])
         case _:
             return pycode.While(_TRUE, body)
 
 
-def _declared(code: pycode.Block, types: dict[str, str], undeclared: set[str]) -> list[Statement]:
+def _declared(
+    code: pycode.Block, types: dict[str, str], undeclared: set[str]
+) -> list[StatementNode]:
     """Annotate names where they are first assigned."""
-    declared: list[Statement] = []
+    declared: list[StatementNode] = []
     for statement in code:
         match statement:
             case pycode.If(test, body, orelse):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.libraries.drawn_calls import DrawnCall, Library
 from tinyjax.testing.rules import inexact
 from tinyjax.testing.specs import epsilon, rounded, wide
 
@@ -47,7 +47,7 @@ class Leaf:
 
 
 @attrs.frozen(eq=False)
-class Outcome:
+class CallOutcome:
     """The outcome of a call: a tree of leaves, or an error.
 
     Attributes:
@@ -61,7 +61,7 @@ class Outcome:
     error: BaseException | None = None
 
 
-def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
+def run(library: Library, fun: Callable[..., Any], *args: Any) -> CallOutcome:
     """Call a function, and record its outcome."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -69,9 +69,9 @@ def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
             result = fun(*args)
             leaves: list[Leaf] = []
             structure = _flatten(library, result, leaves)
-            return Outcome(tuple(leaves), structure)
+            return CallOutcome(tuple(leaves), structure)
     except Exception as error:
-        return Outcome(error=error)
+        return CallOutcome(error=error)
 
 
 def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
@@ -86,7 +86,7 @@ def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
     return "*"
 
 
-def in_phase(got: Outcome, expected: Outcome) -> Outcome:
+def in_phase(got: CallOutcome, expected: CallOutcome) -> CallOutcome:
     """Turn eigenvectors, the columns of complex matrices, into the phases of those expected.
 
     Args:
@@ -123,8 +123,8 @@ def parts(x: HostArray) -> Iterator[HostArray]:
 
 
 def differences(
-    got: Outcome,
-    expected: Outcome,
+    got: CallOutcome,
+    expected: CallOutcome,
     moved: Callable[[], Sequence[HostArray]] | None = None,
     zeros: bool = True,
     narrowed: bool = False,
@@ -219,7 +219,10 @@ def unequal(
 
 
 def movement(
-    library: Library, fun: Callable[[Sequence[Any]], Any], hosts: Sequence[HostArray], got: Outcome
+    library: Library,
+    fun: Callable[[Sequence[Any]], Any],
+    hosts: Sequence[HostArray],
+    got: CallOutcome,
 ) -> list[HostArray]:
     """By how much each result moves where the operands are rounded."""
     eps = max(
@@ -281,7 +284,7 @@ class Mismatch:
         text: how they differ.
     """
 
-    call: Call
+    call: DrawnCall
     between: str
     text: str
 
@@ -289,7 +292,7 @@ class Mismatch:
         return f"{self.call}\n    {self.between}: {self.text}"
 
 
-def check_call(call: Call, library: Library, reference: Library) -> list[Mismatch]:
+def check_call(call: DrawnCall, library: Library, reference: Library) -> list[Mismatch]:
     """Make a call in every way, and return where the ways differ."""
     with library.precise(call.wide):
         eager = run(library, call.program(library), call.arrays(library))
@@ -364,7 +367,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
     return mismatches
 
 
-def described(outcome: Outcome) -> str:
+def described(outcome: CallOutcome) -> str:
     """Return the outcome of a call in words: types, or an error."""
     if outcome.error is None:
         types = [

@@ -44,7 +44,7 @@ class Library:
 
 
 @attrs.frozen(eq=False)
-class Operand:
+class DrawnArray:
     """An array among the arguments.
 
     Attributes:
@@ -72,7 +72,7 @@ class FromLibrary:
 
 
 @attrs.frozen(eq=False)
-class Call:
+class DrawnCall:
     """A call: the path of the function, and its arguments.
 
     Attributes:
@@ -95,11 +95,12 @@ class Call:
         arguments = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
         return f"{self.path}({', '.join(arguments)}){' [64]' if self.wide else ' [32]'}"
 
-    def operands(self) -> list[Operand]:
+    def operands(self) -> list[DrawnArray]:
         """Return the arrays among the arguments, in order."""
-        result: list[Operand] = []
+        result: list[DrawnArray] = []
         substitute(
-            (self.args, self.kwargs), lambda x: result.append(x) if isinstance(x, Operand) else None
+            (self.args, self.kwargs),
+            lambda x: result.append(x) if isinstance(x, DrawnArray) else None,
         )
         return result
 
@@ -113,7 +114,7 @@ class Call:
             left = iter(arrays)
 
             def put(x: Any) -> Any:
-                if isinstance(x, Operand):
+                if isinstance(x, DrawnArray):
                     return next(left)
                 return x.make(library) if isinstance(x, FromLibrary) else x
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.testing.libraries import drawing
-from tinyjax.testing.libraries.drawn_calls import Operand
+from tinyjax.testing.libraries.drawn_calls import DrawnArray
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "UNSET", "Drawn", "Strategy"]
 
@@ -62,7 +62,7 @@ class Drawn:
         dtype: dtypes.DType | None = None,
         kinds: str = "biufc",
         **options: Any,
-    ) -> Operand:
+    ) -> DrawnArray:
         """Draw an array; the first one determines the kind of the others."""
         if shape is None:
             shape = self.shape_beside()
@@ -70,7 +70,7 @@ class Drawn:
             dtype = self.dtype_beside(kinds)
         if self.shape is None:
             self.shape, self.dtype = shape, dtype
-        return Operand(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
+        return DrawnArray(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
 
     def shape_beside(self) -> drawing.Shape:
         """Return a shape that most often goes with the first array's."""
@@ -176,8 +176,8 @@ def arrays(call: Drawn) -> list[Any]:
     return [array_like(call) for _ in range(call.draw.randint(1, 3))]
 
 
-def key(call: Drawn) -> Operand:
-    return Operand(np.array([call.draw.randint(0, 9), call.draw.randint(0, 9)], np.uint32))
+def key(call: Drawn) -> DrawnArray:
+    return DrawnArray(np.array([call.draw.randint(0, 9), call.draw.randint(0, 9)], np.uint32))
 
 
 def ranks(most: int, *numbers: float) -> Strategy:
@@ -187,7 +187,7 @@ def ranks(most: int, *numbers: float) -> Strategy:
         if call.draw.chance(0.3):
             return call.draw.one(numbers)
         shape = call.draw.one(((), (2,)))
-        return Operand(call.draw.array(shape, call.draw.dtype("f"), 0, most, plain=True))
+        return DrawnArray(call.draw.array(shape, call.draw.dtype("f"), 0, most, plain=True))
 
     return strategy
 

@@ -13,11 +13,11 @@ from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.testing.libraries import parameters
 from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.libraries.drawn_calls import DrawnCall, Library
 
 
 @attrs.frozen(eq=False)
-class Function:
+class PublicFunction:
     """A public function of both libraries.
 
     Attributes:
@@ -43,11 +43,11 @@ class Catalogue:
     modules: Sequence[str] = ("",)
     not_called: Mapping[str, str] = attrs.field(factory=dict)
     by_function: Mapping[str, Mapping[str, parameters.Strategy]] = attrs.field(factory=dict)
-    recipes: Mapping[str, Callable[[parameters.Drawn, bool], Call]] = attrs.field(factory=dict)
+    recipes: Mapping[str, Callable[[parameters.Drawn, bool], DrawnCall]] = attrs.field(factory=dict)
 
-    def functions(self, library: Library, reference: Library) -> list[Function]:
+    def functions(self, library: Library, reference: Library) -> list[PublicFunction]:
         """Return the public functions of a library that its reference has, without aliases."""
-        functions: list[Function] = []
+        functions: list[PublicFunction] = []
         seen: set[int] = set()
         for module in self.modules:
             ours, theirs = library.find(module), reference.find(module)
@@ -62,11 +62,11 @@ class Catalogue:
                     and id(fun) not in seen
                 ):
                     common = () if path in self.recipes else _common(fun, other)
-                    functions.append(Function(path, common))
+                    functions.append(PublicFunction(path, common))
                     seen.add(id(fun))
         return functions
 
-    def draw_call(self, function: Function, draw: Draw) -> Call:
+    def draw_call(self, function: PublicFunction, draw: Draw) -> DrawnCall:
         """Draw a call of a function.
 
         Args:
@@ -103,7 +103,7 @@ class Catalogue:
                 args.pop()
             else:
                 break
-        return Call(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
+        return DrawnCall(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
 
     def _strategy_of(self, path: str, parameter: inspect.Parameter) -> parameters.Strategy:
         """Find the strategy for a parameter of a function."""

@@ -209,7 +209,7 @@ _MOST_IN_LINE: Final = 64
 _ARRAY: Final = frozenset((ConcreteArray,))
 
 
-class Operand(Enum):
+class Conversion(Enum):
     """The conversion of an argument to an operand."""
 
     BUFFER = "the buffer of an array that has one"
@@ -222,13 +222,13 @@ class Operand(Enum):
         """Write it for an argument, by its number."""
         x = Name(f"x{i}")
         match self:
-            case Operand.BUFFER:
+            case Conversion.BUFFER:
                 return x.attr("_buffer")
-            case Operand.COPIED:
+            case Conversion.COPIED:
                 return Name(f"b{i}")
-            case Operand.AS_IT_IS:
+            case Conversion.AS_IT_IS:
                 return x
-            case Operand.TAKEN | Operand.MOVED:
+            case Conversion.TAKEN | Conversion.MOVED:
                 return pycode.call(f"m{i}", x)
 
 
@@ -261,7 +261,7 @@ class Argument(Enum):
 
 
 def _is_another(x: pycode.Expression, than: Name) -> pycode.Expression:
-    return pycode.Operation("and", (x.binary("is not", than), x.binary("!=", than)))
+    return pycode.OperatorExpression("and", (x.binary("is not", than), x.binary("!=", than)))
 
 
 #: The parts of a compiled program in a specialized call: the conversions of arguments to operands;
@@ -271,7 +271,7 @@ def _is_another(x: pycode.Expression, than: Name) -> pycode.Expression:
 #: ``run_noted``, which tells when a run has ended, too; ``lend``, which makes the buffers that
 #: arrays lack, and says whether there were any such; and ``is_twice``: whether one of the arrays
 #: that are donated, which are the first of these, is another of them, or closed over.
-Parts: TypeAlias = tuple[tuple[Operand, ...], dict[str, Any]]
+Parts: TypeAlias = tuple[tuple[Conversion, ...], dict[str, Any]]
 
 
 def numbered(letter: str, values: Iterable[object]) -> dict[str, Any]:
@@ -347,13 +347,13 @@ def _on_one(
 ) -> Parts:
     on = program.backend
     memory = ArgumentMemory(on)
-    operands: list[Operand] = []
+    operands: list[Conversion] = []
     for i, leaf in enumerate(leaves, len(consts)):
         if type(leaf) is ConcreteArray:
-            operands.append(Operand.TAKEN if i in program.donated else Operand.BUFFER)
+            operands.append(Conversion.TAKEN if i in program.donated else Conversion.BUFFER)
         else:
             is_copied = memory.add(program.in_avals[i])
-            operands.append(Operand.COPIED if is_copied else Operand.MOVED)
+            operands.append(Conversion.COPIED if is_copied else Conversion.MOVED)
 
     def lend(*arrays: Any) -> bool:
         if not _ARRAY.issuperset(map(type, arrays)):
@@ -382,7 +382,7 @@ def _on_one(
         "is_twice": is_twice,
     }
     parts |= numbered("c", [backend.buffer_of(c, on) for c in consts])
-    parts |= numbered("m", [program.take if x is Operand.TAKEN else send for x in operands])
+    parts |= numbered("m", [program.take if x is Conversion.TAKEN else send for x in operands])
     return tuple(operands), parts | numbered("u", program.out_avals)
 
 
@@ -423,7 +423,7 @@ _NO_RESULT: Final = Name("NotImplemented")
 _REFUSED: Final = pycode.returned(_NO_RESULT)
 
 
-class _Writer:
+class _ContainerWriter:
     """A writer of code that flattens and rebuilds containers.
 
     Attributes:
@@ -432,7 +432,7 @@ class _Writer:
     """
 
     def __init__(self) -> None:
-        self.code: list[pycode.Statement] = []
+        self.code: list[pycode.StatementNode] = []
         self.scope: dict[str, Any] = {}
         self._nodes = count()
 
@@ -446,7 +446,9 @@ class _Writer:
 
     def leave(self, *conditions: pycode.Expression) -> None:
         """Leave calls for which one of some conditions holds."""
-        test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
+        test = (
+            conditions[0] if len(conditions) == 1 else pycode.OperatorExpression("or", conditions)
+        )
         self.code.append(pycode.If(test, [_REFUSED]))
 
     def bind(self, names: Sequence[Name], value: Name) -> None:
@@ -528,7 +530,7 @@ class _Writer:
         if not _is_itself(metadata):
             return other
         is_not = name.binary("is not", self.constant(metadata))
-        return pycode.Operation("and", (is_not, other))
+        return pycode.OperatorExpression("and", (is_not, other))
 
     def put(self, node: tree.PyTreeDef, leaves: Iterator[pycode.Expression]) -> pycode.Expression:
         """Write a container that has these leaves."""
@@ -546,7 +548,7 @@ class _Writer:
         if cls is dict:
             keys = map(self.constant, node.metadata)
             pairs = [pycode.Pair(key, x) for key, x in zip(keys, parts, strict=True)]
-            return pycode.Display("{}", tuple(pairs))
+            return pycode.CollectionDisplay("{}", tuple(pairs))
         make, metadata = self.constant(kind.unflatten), self.constant(node.metadata)
         return make.call(metadata, pycode.tuple_of(parts))
 
@@ -561,7 +563,7 @@ def _call_maker(
     out_tree: tree.PyTreeDef,
     num_consts: int,
     arguments: tuple[Argument, ...],
-    operands: tuple[Operand, ...],
+    operands: tuple[Conversion, ...],
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
     names: tuple[str, ...],
@@ -571,7 +573,7 @@ def _call_maker(
     Each static argument comes with its position, and with whether one object is always the same
     value.
     """
-    writer = _Writer()
+    writer = _ContainerWriter()
     size = out_tree.num_leaves
     many = num_consts + len(operands) + len(static) + size > _MOST_LEAVES
     if many or not _register_nodes(out_tree, _DEEPEST):
@@ -582,7 +584,9 @@ def _call_maker(
     for j, (_, is_itself) in enumerate(static):
         value, is_other = Name(f"k{j}"), pycode.call(f"d{j}", Name(f"k{j}"))
         is_not = value.binary("is not", Name(f"v{j}"))
-        differs.append(pycode.Operation("and", (is_not, is_other)) if is_itself else is_other)
+        differs.append(
+            pycode.OperatorExpression("and", (is_not, is_other)) if is_itself else is_other
+        )
     if differs:
         writer.leave(*differs)
     run = _run_on_several if on_several else _run_on_one
@@ -591,8 +595,8 @@ def _call_maker(
         *run(operands, num_consts, size),
         pycode.returned(result),
     ]
-    call = pycode.Function("call", ("args", "kwargs"), body)
-    made = pycode.Function("prepare", names, [call, pycode.returned(Name("call"))])
+    call = pycode.FunctionDefinition("call", ("args", "kwargs"), body)
+    made = pycode.FunctionDefinition("prepare", names, [call, pycode.returned(Name("call"))])
     scope = _SCOPE | writer.scope
     frames.run_text("xla", "written", str(pycode.printed([made])), scope)
     prepare: Callable[..., ShortCall] = scope["prepare"]
@@ -609,17 +613,19 @@ _SCOPE: Final[dict[str, Any]] = {
 }
 
 
-def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list[pycode.Statement]:
+def _run_on_one(
+    operands: Sequence[Conversion], num_consts: int, size: int
+) -> list[pycode.StatementNode]:
     """Write the run of a program on one device, and the arrays of its results."""
 
-    def arguments(kind: Operand) -> tuple[Name, ...]:
+    def arguments(kind: Conversion) -> tuple[Name, ...]:
         return pycode.names("x", [i for i, operand in enumerate(operands) if operand is kind])
 
-    copied, own, taken = map(arguments, (Operand.COPIED, Operand.BUFFER, Operand.TAKEN))
+    copied, own, taken = map(arguments, (Conversion.COPIED, Conversion.BUFFER, Conversion.TAKEN))
     buffers = [*pycode.names("c", range(num_consts)), *_operands(operands)]
     outs, results = Name("outs"), pycode.names("y", range(size))
     run: pycode.Expression = Name("run")
-    code: list[pycode.Statement] = []
+    code: list[pycode.StatementNode] = []
     if taken:
         code.append(pycode.If(pycode.call("is_twice", *taken, *own), [_REFUSED]))
     if copied:
@@ -642,7 +648,7 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
     finished = pycode.call("outs.consume_with_handlers", Name("finish"))
     code += [
         pycode.If(pycode.call("is_release_due"), [release]),
-        pycode.Assign(outs, pycode.Call(run, (pycode.list_of(buffers),))),
+        pycode.Assign(outs, pycode.CallExpression(run, (pycode.list_of(buffers),))),
         _bound(results, finished),
     ]
     if copied:
@@ -670,7 +676,7 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
     ]
 
 
-def _array(i: int) -> list[pycode.Statement]:
+def _array(i: int) -> list[pycode.StatementNode]:
     """Write the construction of a result's array, which is faster than calling the class."""
     array, aval, buffer = Name(f"r{i}"), Name(f"u{i}"), Name(f"y{i}")
     fields = {"_host": pycode.NONE, "_aval": aval, "_buffer": buffer}
@@ -678,14 +684,14 @@ def _array(i: int) -> list[pycode.Statement]:
     return [made, *[pycode.Assign(array.attr(name), x) for name, x in fields.items()]]
 
 
-def _array_of_class(i: int) -> pycode.Statement:
+def _array_of_class(i: int) -> pycode.StatementNode:
     fields = (pycode.NONE, Name(f"u{i}"), Name(f"y{i}"))
     return pycode.Assign(Name(f"r{i}"), pycode.call("array", *fields))
 
 
 def _run_on_several(
-    operands: Sequence[Operand], num_consts: int, size: int
-) -> list[pycode.Statement]:
+    operands: Sequence[Conversion], num_consts: int, size: int
+) -> list[pycode.StatementNode]:
     """Write the run of a program on several devices, or on another than the first."""
     arrays, results = pycode.names("a", range(len(operands))), pycode.names("y", range(size))
     shards = [*pycode.names("c", range(num_consts)), *[x.attr("shards") for x in arrays]]
@@ -700,11 +706,11 @@ def _run_on_several(
     ]
 
 
-def _bound(names: Sequence[Name], value: pycode.Expression) -> pycode.Statement:
+def _bound(names: Sequence[Name], value: pycode.Expression) -> pycode.StatementNode:
     if not names:
         return pycode.evaluated(value)
     return pycode.Assign(pycode.tuple_of(names), value)
 
 
-def _operands(operands: Sequence[Operand]) -> list[pycode.Expression]:
+def _operands(operands: Sequence[Conversion]) -> list[pycode.Expression]:
     return [operand.expression(i) for i, operand in enumerate(operands)]

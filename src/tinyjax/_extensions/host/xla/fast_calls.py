@@ -45,7 +45,7 @@ class SpecializedCalls(signatures.FastCalls):
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         static: signatures.StaticArguments,
-        entry: signatures.Program,
+        entry: signatures.StagedProgram,
         program: xla.Executable,
     ) -> None:
         if program.calls_python:

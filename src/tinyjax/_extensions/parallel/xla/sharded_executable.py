@@ -328,7 +328,7 @@ def call_parts(
     parts = {"run": program.execute, "finish": result_of} | call_writer.numbered("c", moved)
     parts |= call_writer.numbered("m", map(sender, targets))
     parts |= call_writer.numbered("u", program.results)
-    operand = call_writer.Operand
+    operand = call_writer.Conversion
     return tuple([operand.AS_IT_IS if to is None else operand.MOVED for to in targets]), parts
 
 
@@ -339,7 +339,7 @@ def call_parts(
 
 
 @attrs.frozen(eq=False, repr=False)
-class Plan(records.Record):
+class CompiledDescription(records.Record):
     """XLA's description of a compiled program."""
 
     _hlo: str
@@ -363,9 +363,9 @@ class PlannedExecutable(Executable):
         placement: how parameters and results would lie.
     """
 
-    def __init__(self, name: str, plan: Plan, placement: Placement) -> None:
+    def __init__(self, name: str, plan: CompiledDescription, placement: Placement) -> None:
         self.name: str = name
-        self.loaded: Plan = plan
+        self.loaded: CompiledDescription = plan
         self.placement: Placement = placement
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
@@ -399,7 +399,7 @@ def compile_request(request: Compilation, flags: Flags, locate: Locate | None) -
     on = backend.Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
     loaded, decided, _ = compile_placed(on, request, placement, flags, locate)
     costs = dict(loaded.cost_analysis())
-    plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
+    plan = CompiledDescription(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
     return PlannedExecutable(request.name, plan, decided)
 
 
