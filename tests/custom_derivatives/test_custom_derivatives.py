@@ -1071,21 +1071,42 @@ def test_what_is_not_mapped_stays_so(kind: str, inner: Fun, outer: Fun) -> None:
 
 
 @pytest.mark.usefixtures("each_tier")
-def test_a_rule_that_refuses_lets_no_result_vary() -> None:
+@pytest.mark.parametrize("error", [RuntimeError, ValueError])
+def test_a_rule_that_refuses_lets_no_result_vary(error: type[Exception]) -> None:
     @custom_jvp
     def constant(x: Any, y: Any) -> Any:
         return x, y
 
     @constant.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        raise RuntimeError("not differentiable")
+        raise error("not differentiable")
 
     mapped = vmap(constant, in_axes=(0, None), out_axes=(0, None))
     xs, y = np.arange(3.0), np.float64(2.0)
     for found, expected in zip(jit(mapped)(xs, y), (xs, y), strict=True):
         np.testing.assert_array_equal(found, expected)
-    with raises(RuntimeError, match="not differentiable"):
+    with raises(error, match="not differentiable"):
         jit(lambda x: jvp(lambda x: mapped(xs, x)[1], (x,), (x,)))(y)
+
+
+def test_a_rule_that_refuses_at_first_is_told_of() -> None:
+    calls: list[int] = []
+
+    @custom_jvp
+    def constant(x: Any, y: Any) -> Any:
+        return y + 0.0
+
+    @constant.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        calls.append(0)
+        if len(calls) == 1:
+            raise ValueError("not now")
+        x, y = primals
+        return y + 0.0, x * tangents[1]
+
+    mapped = vmap(constant, in_axes=(0, None))
+    with raises(ArgumentError, match=r"(?s)differs between examples.*ValueError: not now"):
+        jvp(jit(lambda y: mapped(np.arange(3.0), y)), (1.0,), (1.0,))
 
 
 @pytest.mark.usefixtures("each_tier")

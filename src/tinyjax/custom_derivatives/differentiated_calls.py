@@ -371,7 +371,13 @@ def batched(
         if below.jvp is not None and not all(placed.varying) and recorded:
             # The rule comes later, and its tangent may vary where the result does not.
             pattern = call.key, tuple([axis is not None for axis in axes])
-            if not _probe(below, values, pattern):
+            try:
+                is_known = _probe(below, values, pattern)
+            except errors.TinyjaxError:  # it cannot be staged; it is told when one is wanted
+                is_known = False
+            except Exception as error:  # it has no tangents
+                placed.refusal, is_known = f"{type(error).__name__}: {error}", True
+            if not is_known:
                 placed.let_all_vary()
         return placed.results(outs)
 
@@ -425,6 +431,8 @@ class _PlacedResults:
         self.axes: list[batching.BatchAxis] | None = None
         #: Which results are the same for all examples, though they are said to differ.
         self.alike: list[bool] = []
+        #: What the rule raised when it was staged: then the results were placed without it.
+        self.refusal: str = ""
 
     def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
         """Move the batch axes of results, or of their tangents, to the required positions.
@@ -466,7 +474,14 @@ class _PlacedResults:
 
     def count(self, varying: Sequence[bool]) -> None:
         """Take some results for ones that may differ from example to example."""
-        self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
+        before = self.varying
+        self.varying = [a or b for a, b in zip(before, varying, strict=True)]
+        if self.refusal and self.varying != before:
+            raise errors.ArgumentError(
+                "a rule of a function under vmap returns a tangent that differs between examples, "
+                "for a result that does not. When it was staged to find that out, it raised "
+                f"{self.refusal}. Let the rule raise in all its calls, or in none."
+            )
 
     def let_all_vary(self) -> None:
         """Take every result for one that may differ from example to example."""
@@ -546,9 +561,8 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
     """Run the rule of a batched call for types alone, to learn which results it batches.
 
     Returns:
-        Whether that is known, as it is where the rule refuses by a ``RuntimeError``. It is not
-        known where the rule cannot be staged, nor inside the rule of another function, where the
-        work would grow faster than the program.
+        Whether that is known. It is not inside the rule of another function, where the work would
+        grow faster than the program.
     """
     jvp, under_way = call.jvp, _probed.get()
     if pattern in under_way:  # what a rule calls its own function for is what is being found out
@@ -563,10 +577,6 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
         assert jvp is not None, "asked only where there is a rule"
         return jvp(values[:n], prim.with_zeros(nonzero, values[n:]))[0]
 
-    try:
-        with tr.assigned(_probed, (*under_way, pattern)):
-            staging.stage(run, [*avals, *prim.marked(avals, nonzero)])
-    except Exception as error:  # it is told when a derivative is wanted
-        # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
-        return isinstance(error, RuntimeError) and not isinstance(error, errors.TinyjaxError)
+    with tr.assigned(_probed, (*under_way, pattern)):
+        staging.stage(run, [*avals, *prim.marked(avals, nonzero)])
     return True
