@@ -75,12 +75,13 @@ def test_functions_of_equal_environments_are_staged_once(stagings: list[object])
 
 def test_what_changes_is_seen() -> None:
     values, data, scope = [1.0], np.ones(2), SimpleNamespace(k=1.0)
-    large = np.ones(2000)
+    large, masked = np.ones(2000), np.ma.masked_array(np.ones(2), [False, False])
     k = 1.0
     made: dict[str, Callable[[Any], Any]] = {
         "a list": lambda x: jnp.sum((x - values[0]) ** 2),
         "an array": lambda x: jnp.sum((x - data) ** 2),
         "a large array": lambda x: jnp.sum((x - large[:2]) ** 2),
+        "a mask": lambda x: jnp.sum((x - masked.filled(3.0)) ** 2),
         "an attribute": lambda x: jnp.sum((x - scope.k) ** 2),
         "a variable": lambda x: jnp.sum((x - k) ** 2),
     }
@@ -88,6 +89,7 @@ def test_what_changes_is_seen() -> None:
         np.testing.assert_allclose(minimum(fun), [1, 1])
     values[0] = scope.k = k = 3.0
     data[:] = large[:] = 3.0
+    masked.mask = True
     for name, fun in made.items():
         np.testing.assert_allclose(minimum(fun), [3, 3], err_msg=name)
 

@@ -7,10 +7,10 @@ nothing in this can change unnoticed, functions of equal environments have one p
 from __future__ import annotations
 
 import builtins
+import dis
 import math
-import opcode
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache, partial
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, NoneType
 from typing import Any, Final
@@ -31,7 +31,6 @@ _PACKAGES: Final = frozenset(("tinyjax", "numpy", "scipy", "jax", builtins.__nam
 MOST_COMPARED: Final = 4096
 #: Names of what NumPy and SciPy draw random numbers by.
 _RANDOM: Final = frozenset(("random", "rvs"))
-_IMPORT: Final = opcode.opmap["IMPORT_NAME"]
 
 
 class Environment:
@@ -67,45 +66,18 @@ class Environment:
         if place < count:
             key.append(place)
             return True
-        parts: Iterable[object] | None = ()
         if _package_of(value) in _PACKAGES:
             key.append(id(value))  # which lives as long as the process
-        elif kind is FunctionType:
-            key.append(value.__code__)
-            parts = _read_by(value)
-            key.append(-1 if parts is None else len(parts))
-        elif kind is tuple:
-            parts = (len(value), *value)
-        elif isinstance(value, np.ndarray | np.generic):
-            key.append(kind)
-            return self._add_data(np.asarray(value))
-        elif isinstance(value, ConcreteArray):
-            key.append(value.aval)
-            if value.nbytes > MOST_COMPARED or value.is_deleted():
-                self._hold(value)
-            else:
-                self._add_data(opd.raw_host(value))
-        elif isinstance(value, JitFunction):  # which is staged once
-            self._hold(value)
-        elif isinstance(value, partial):
-            parts = (value.func, value.args, *value.keywords, *value.keywords.values())
-        elif isinstance(value, BuiltinFunctionType):
-            parts = (value.__name__, value.__self__)
-        elif isinstance(value, np.dtype):
-            key.append(value)
-        else:
-            parts = None
+            return True
+        reader = next((_READERS[base] for base in kind.__mro__ if base in _READERS), None)
+        parts = None if reader is None else reader(self, value)
         return parts is not None and all(map(self.add, parts))
 
-    def _add_data(self, data: HostArray) -> bool:
-        if data.nbytes > MOST_COMPARED or data.dtype.hasobject:
-            return False
-        self.key += data.dtype, data.shape, data.tobytes()
-        return True
-
-    def _hold(self, value: object) -> None:
+    def hold(self, value: object) -> tuple[()]:
+        """Add a value by identity; it has no parts."""
         self.key.append(id(value))
         self.references.append(weakref.ref(value))
+        return ()
 
 
 def environment_of(fun: Callable[..., Any]) -> Environment | None:
@@ -136,6 +108,62 @@ def _package_of(value: object) -> str:
     return package if package in _PACKAGES and is_named_by_module(value) else ""
 
 
+# How values of a class are added: each reader extends the key, and returns the parts that are to be
+# added, too; None where some of the value can change unnoticed.
+
+
+def _read_function(environment: Environment, fun: FunctionType) -> Sequence[object] | None:
+    parts = _read_by(fun)
+    environment.key += fun.__code__, -1 if parts is None else len(parts)
+    return parts
+
+
+def _read_tuple(environment: Environment, value: tuple[Any, ...]) -> Sequence[object] | None:
+    return (len(value), *value) if type(value) is tuple else None
+
+
+def _read_partial(environment: Environment, fun: partial[Any]) -> Sequence[object]:
+    return fun.func, fun.args, *fun.keywords, *fun.keywords.values()
+
+
+def _read_builtin(environment: Environment, fun: BuiltinFunctionType) -> Sequence[object]:
+    return fun.__name__, fun.__self__
+
+
+def _read_dtype(environment: Environment, dtype: np.dtype[Any]) -> Sequence[object]:
+    environment.key.append(dtype)
+    return ()
+
+
+def _read_data(environment: Environment, data: HostArray | np.generic) -> Sequence[object] | None:
+    # attributes are those of a subclass, such as the mask of a masked array
+    if data.nbytes > MOST_COMPARED or data.dtype.hasobject or hasattr(data, "__dict__"):
+        return None
+    kind: type = type(data)
+    environment.key += kind, data.dtype, data.shape, data.tobytes()
+    return ()
+
+
+def _read_array(environment: Environment, array: ConcreteArray) -> Sequence[object] | None:
+    environment.key.append(array.aval)
+    if array.nbytes > MOST_COMPARED or array.is_deleted():
+        return environment.hold(array)
+    return _read_data(environment, opd.raw_host(array))
+
+
+_READERS: Final[dict[type, Callable[[Environment, Any], Sequence[object] | None]]] = {
+    FunctionType: _read_function,
+    tuple: _read_tuple,
+    partial: _read_partial,
+    BuiltinFunctionType: _read_builtin,
+    np.dtype: _read_dtype,
+    np.ndarray: _read_data,
+    np.generic: _read_data,
+    ConcreteArray: _read_array,
+    JitFunction: Environment.hold,  # which is staged once
+}
+
+
 def _read_by(fun: FunctionType) -> list[object] | None:
     """Return the values of variables that a function reads; None where they are not all known."""
     values = closed_over(fun)
@@ -159,7 +187,7 @@ def _names_in(code: CodeType) -> tuple[str, ...] | None:
     """
     every = [*_codes(code)]
     names = dict.fromkeys([name for part in every for name in part.co_names])
-    imports = any(_IMPORT in part.co_code[::2] for part in every)
+    imports = any(i.opname == "IMPORT_NAME" for part in every for i in dis.get_instructions(part))
     return None if imports or not names.keys().isdisjoint(_RANDOM) else tuple(names)
 
 
