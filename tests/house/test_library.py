@@ -10,8 +10,9 @@ import pytest
 
 from fuzz.library.differences import DIFFERENCES, explanation
 from fuzz.library.libraries import JAX, TINYJAX
-from fuzz.library.signatures import draw_call, functions
+from fuzz.library.signatures import NOT_CALLED, draw_call, functions
 from fuzz.library.survey import compare, plan
+from tinyjax.testing.libraries import check
 from tinyjax.testing.libraries.check import differences, in_phase, run
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.signatures import PublicFunction
@@ -50,6 +51,12 @@ def test_calls_of_all_functions_are_drawn() -> None:
     for function in FUNCTIONS:
         for iteration in range(3):
             assert draw_call(function, Draw(f"{iteration}", wide=True, smooth=False)).path
+
+
+def test_accuracies_are_those_of_functions() -> None:
+    names = {path.rpartition(".")[2] for path in (*NOT_CALLED, *(f.path for f in FUNCTIONS))}
+    declared = (check.SCALED, check.LOOSE, check.ROUNDED, check.PHASELESS)
+    assert [names_of - names for names_of in declared] == [frozenset()] * len(declared)
 
 
 def test_eigenvectors_are_compared_up_to_their_phases() -> None:

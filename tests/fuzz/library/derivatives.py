@@ -93,7 +93,7 @@ def check_derivatives(call: DrawnCall, library: Library, reference: Library) -> 
                 with library.precise(call.wide):
                     return movement(library, flat_derivative(library, mode), operands, ours)
 
-            scaled = bool(SCALED.search(call.path))
+            scaled = call.name in SCALED
             text = differences(ours, theirs, moved, zeros=False, scaled=scaled, loose=True)
             if text:
                 mismatches.append(Mismatch(call, mode, text))

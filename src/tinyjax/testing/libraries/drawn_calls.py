@@ -95,6 +95,11 @@ class DrawnCall:
         arguments = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
         return f"{self.path}({', '.join(arguments)}){' [64]' if self.wide else ' [32]'}"
 
+    @property
+    def name(self) -> str:
+        """The name of the function in its module."""
+        return self.path.rpartition(".")[2]
+
     def operands(self) -> list[DrawnArray]:
         """Return the arrays among the arguments, in order."""
         result: list[DrawnArray] = []
