@@ -22,7 +22,7 @@ from tinyjax._base.frames import is_inner_arithmetic, subject, warn_user
 from tinyjax.config import Mixed, settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError, described, shortened
 
-_arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
+_role = "prepares"  # see ``frames.Role``
 
 DType = np.dtype[Any]
 

@@ -384,6 +384,20 @@ def test_strict_promotion_refuses_what_jax_refuses() -> None:
     assert not wrong
 
 
+def test_strict_promotion_looks_at_operators_that_are_handed_over() -> None:
+    x, n = jnp.float32(2.0), jnp.int32(3)
+    calls: list[Any] = [
+        lambda: jit(jnp.multiply)(x, n),
+        lambda: tinyjax.grad(jnp.multiply)(x, n),
+        lambda: tinyjax.jacfwd(jnp.multiply)(x, n),
+        lambda: tinyjax.lax.map(jnp.ones(1).__mul__, jnp.ones(2, jnp.int32)),
+    ]
+    for call in calls:
+        call()
+        with tinyjax.numpy_dtype_promotion("strict"), raises(PromotionError, match="strict"):
+            call()
+
+
 def moved(x: Any) -> list[Any]:
     """Return the results of operations that only move elements, by methods of all libraries."""
     ends = x[::-1]

@@ -22,7 +22,7 @@ import os
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial, update_wrapper
 from itertools import count, islice
@@ -33,6 +33,8 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeV
 import attrs
 
 from tinyjax._base.records import Record
+
+_role = "passes on"  # see ``Role``
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -61,6 +63,7 @@ _PASSED_OVER = (
 
 
 _wrappers: Final[set[CodeType]] = set()
+_with_operands: Final[set[CodeType]] = set()
 # Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()
@@ -176,38 +179,59 @@ def _forget(filename: str) -> None:
 _texts: Final = count()
 
 
-def is_inner_arithmetic() -> bool:
-    """Return whether the current arithmetic belongs to another function of this package.
+# The roles of functions
+#
+# Some settings refuse operands or indices of the user's, and not those inside a function of this
+# package. Whose they are follows from the roles of the functions that are being called, which
+# their modules declare by ``_role``. They prepare operands, compute with them, or index. They pass
+# on operands and indices of others, as context managers do; or they apply the function that a
+# transformation was given, which may be an operator itself. They interpret a program for NumPy, in
+# which NumPy's types mix. Others have operands of their own.
 
-    Settings that refuse to mix shapes or dtypes are meant for the user's operands, not for the
-    operands inside a function.
-    """
+Role: TypeAlias = Literal[
+    "prepares", "computes", "indexes", "passes on", "applies", "interprets", ""
+]
+
+
+def is_inner_arithmetic() -> bool:
+    """Return whether the current arithmetic belongs to another function of this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _role_of(frame) == "prepares":
         frame = frame.f_back
     if frame is None or _role_of(frame) != "computes":
         return False
+    return _is_inner(frame, ("prepares", "computes", "passes on"), ("applies",))
+
+
+def is_inner_indexing() -> bool:
+    """Return whether the current indexing belongs to another function of this package."""
+    return _is_inner(sys._getframe(1), ("indexes", "passes on"), ("applies", "interprets"))
+
+
+def _is_inner(frame: FrameType | None, passes: Container[Role], users: Container[Role]) -> bool:
+    """Return whether a function with operands of its own is met before the user's code is."""
     while frame is not None and is_ours(frame):
         role, code = _role_of(frame), frame.f_code
-        if role == "applies":
+        if role in users:
             return False
-        if code not in _wrappers and (not role or code.co_name == "outer"):
+        if code in _with_operands or not (role in passes or code in _wrappers):
             return True
         frame = frame.f_back
     return False
 
 
-def _role_of(frame: FrameType) -> str:
-    """Return the role of a module's functions in arithmetic, from its ``_arithmetic``.
-
-    A module "prepares" operands, or "computes" with them; it "passes on" those of others, as do
-    context managers; or it "applies" the function that a transformation was given, which may be an
-    operator itself. Any other has arithmetic of its own.
-    """
+def _role_of(frame: FrameType) -> Role:
     if frame.f_code.co_filename == contextlib.__file__:
         return "passes on"
-    role: str = frame.f_globals.get("_arithmetic", "")
+    role: Role = frame.f_globals.get("_role", "")
     return role
+
+
+def has_operands(fun: F) -> F:
+    """Mark a function that has operands of its own, in a module that passes on those of others."""
+    if isinstance(fun, FunctionType):
+        _with_operands.add(fun.__code__)
+    return fun
 
 
 def subject(value: object, name: str = "") -> str:

@@ -29,6 +29,8 @@ from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var, is_zero
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 
+_role = "indexes"  # see ``frames.Role``
+
 # dynamic_slice
 
 

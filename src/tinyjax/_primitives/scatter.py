@@ -19,6 +19,8 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.array import is_array_like
 
+_role = "indexes"  # see ``frames.Role``
+
 # gather: many slices of one array at once, at places that are data.
 
 

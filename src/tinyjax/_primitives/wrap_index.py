@@ -22,6 +22,8 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, concrete, integers as ints, operands as opd
 
+_role = "indexes"  # see ``frames.Role``
+
 
 @attrs.frozen(eq=False, repr=False)
 class WrapIndexParams(prim.Params):

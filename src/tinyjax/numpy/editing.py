@@ -21,6 +21,8 @@ from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, li
 from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
 
+_role = "indexes"  # see ``frames.Role``
+
 T = TypeVar("T")
 
 

@@ -52,7 +52,7 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.universal import universal
 
-_arithmetic = "computes"  # see ``frames.is_inner_arithmetic``
+_role = "computes"  # see ``frames.Role``
 
 
 def _integers(x: Array) -> Array:

@@ -22,6 +22,8 @@ from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as i
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation, promotion as pm
 
+_role = "indexes"  # see ``frames.Role``
+
 # The classes of this module are spelled out, since the first index of a process waits for them:
 # attrs would have to compile each.
 

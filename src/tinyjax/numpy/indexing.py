@@ -39,6 +39,8 @@ from tinyjax.core.values.array import Indices, followed
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import creation, elementwise, index_parsing, promotion as pm
 
+_role = "indexes"  # see ``frames.Role``
+
 # Reading
 
 #: An entry of an index that NumPy takes; its stubs know no union of them all.

@@ -36,7 +36,7 @@ from tinyjax.core.values.operands import (
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
 
-_arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
+_role = "prepares"  # see ``frames.Role``
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.

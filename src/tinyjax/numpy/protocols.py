@@ -39,7 +39,7 @@ from tinyjax.core.values import Array
 from tinyjax.errors import ArgumentError, DtypeError, TinyjaxError, TracerArrayConversionError
 from tinyjax.numpy import promotion as pm
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 
 def _names(text: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.values import Array, ArrayLike, concrete, integers as ints
 from tinyjax.numpy import creation, elementwise, manipulation, promotion as pm
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 #: What stands for elements that there are not, along all axes or each.
 Fill: TypeAlias = ArrayLike | tuple[ArrayLike, ...] | None

@@ -34,6 +34,8 @@ from tinyjax.numpy import creation, elementwise, index_parsing, indexing, promot
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
 
+_role = "indexes"  # see ``frames.Role``
+
 Extreme = Literal["largest", "smallest"]
 
 

@@ -31,7 +31,7 @@ from tinyjax.numpy import (
     taking,
 )
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 #: The names of the core axes of each array.
 _Cores: TypeAlias = Sequence[tuple[str, ...]]
@@ -496,6 +496,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along
         )
 
+    @frames.has_operands
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Apply the function to all pairs of elements of two arrays.
 

@@ -15,7 +15,7 @@ from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.array import Indices
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 
 class Universal(Protocol):

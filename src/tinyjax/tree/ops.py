@@ -21,7 +21,7 @@ from tinyjax.tree.treedef import (
     walk_up_to,
 )
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -23,7 +23,7 @@ from tinyjax.tree.keys import FlattenedIndexKey, KeyEntry, KeyPath, path_str
 from tinyjax.tree.mismatches import mismatch
 from tinyjax.tree.node import KINDS, NONE_KIND, TUPLE, Leaf, NodeKind, PyTree, StrKeys, show_keys
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 T = TypeVar("T")
 

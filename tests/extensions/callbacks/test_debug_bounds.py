@@ -263,6 +263,36 @@ def test_without_the_setting_programs_are_as_ever() -> None:
         tj.export.export(tj.jit(getitem))(X, 1)
 
 
+def squares(x: Any, i: Any) -> Any:
+    return x[i] ** 2
+
+
+#: Transformations that are handed a function that indexes, of an array and of an index.
+HANDED_OVER: Final[dict[str, Function]] = {
+    "grad": tj.grad(jnp.take),
+    "jacfwd": tj.jacfwd(jnp.take),
+    "hessian": tj.hessian(jnp.take),
+    "vjp": lambda x, i: tj.vjp(partial(jnp.take, indices=i), x)[0],
+    "linearize": lambda x, i: tj.linearize(partial(jnp.take, indices=i), x)[0],
+    "checkpoint": tj.grad(tj.checkpoint(jnp.take)),
+    "cond": lambda x, i: lax.cond(i > 0, jnp.take, jnp.take, x, i),
+    "map": lambda x, i: lax.map(x.__getitem__, jnp.stack([i, i])),
+    "tree.map": lambda x, i: tj.tree.map(x.__getitem__, [i, i]),
+    "vectorize": lambda x, i: jnp.vectorize(x.__getitem__)(jnp.stack([i, i])),
+    "apply_along_axis": lambda x, i: jnp.apply_along_axis(partial(jnp.take, indices=i), 0, x),
+    "NumPy's": tj.jit(np.take),
+    "source": tj.source.grad(jnp.take),
+    "source of a program": tj.source.grad(squares),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_OVER)
+def test_a_function_that_is_handed_over_indexes_for_the_user(name: str) -> None:
+    fun = HANDED_OVER[name]
+    fun(X, jnp.array(4))
+    refuses(partial(fun, X, jnp.array(5)))
+
+
 def test_what_the_library_indexes_itself_is_left_alone() -> None:
     functions: list[Function] = [jnp.sort, jnp.median, jnp.unwrap, jnp.linalg.det]
     for fun in functions:

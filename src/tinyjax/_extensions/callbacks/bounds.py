@@ -2,13 +2,12 @@
 
 A function that indexes for the user binds ``error_if`` beside its own primitive. So programs raise
 in both tiers. In a loop they raise only if an iteration runs, and under ``vmap`` only in examples
-that take a branch. The library's own indices are not checked: they are used within its functions,
-which their frames show.
+that take a branch. The library's own indices are not checked, as ``frames.is_inner_indexing``
+says of whom they are.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 import attrs
@@ -29,35 +28,7 @@ _ADVICE: Final = (
     "written is moved or dropped. If that is meant, say so by mode='clip', 'fill' or 'drop'; "
     "otherwise keep the index within the axis."
 )
-#: The modules that index for whoever calls them.
-_INDEXING: Final = frozenset(
-    f"tinyjax.{name}"
-    for name in (
-        "_extensions.callbacks.bounds",
-        "core.tracing.checking",
-        "core.values.array",
-        "_base.frames",
-        "_extensions.host.replay",
-        "numpy.editing",
-        "numpy.index_parsing",
-        "numpy.indexing",
-        "numpy.taking",
-        "_primitives.dynamic_slice",
-        "_primitives.result_placement",
-        "_primitives.scatter",
-        "_primitives.wrap_index",
-        "_extensions.state.references",
-    )
-)
-#: The modules that call functions of the user's, of which one may be a function that indexes.
-_CALLING: Final = (
-    "tinyjax._extensions.checkpointing.transformation",
-    "tinyjax.core.",
-    "tinyjax._jax.",
-    "tinyjax.numpy.ufuncs",
-    "tinyjax.source.",
-    "tinyjax.tree.",
-)
+_role = "indexes"  # see ``frames.Role``
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -120,7 +91,7 @@ def check(
     lengths = np.array([shape[axis] for axis in axes], np.int64)
     if not indices.size or len(sizes) != len(axes) or (np.maximum(lengths, 1) < sizes).any():
         return  # there is nothing to look at, or the operation itself is refused
-    if not _is_requested_by_user():
+    if frames.is_inner_indexing():
         return
     last = lengths - sizes
     if opd.is_constant(indices):
@@ -136,11 +107,3 @@ def check(
     failed = ew.or_(ew.lt(starts, sh.full_like(starts, 0)), ew.gt(starts, ends))
     params = BoundsParams(_ADVICE, frames.user_location(), shape, axes, sizes)
     tr.bind(error_if_p, (failed, indices), params)
-
-
-def _is_requested_by_user() -> bool:
-    """Return whether the user's code indexes, or calls or hands over the function that does."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in _INDEXING:
-        frame = frame.f_back
-    return not frames.is_ours(frame) or frame.f_globals["__name__"].startswith(_CALLING)

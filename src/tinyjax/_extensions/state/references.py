@@ -34,6 +34,8 @@ from tinyjax.errors import (
     type_name,
 )
 
+_role = "indexes"  # see ``frames.Role``
+
 T = TypeVar("T")
 
 

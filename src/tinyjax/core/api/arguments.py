@@ -22,6 +22,8 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.tree.treedef import in_words, leaf_paths
 
+_role = "applies"  # see ``frames.Role``
+
 # The two classes are spelled out, since the first derivative of a process waits for them: attrs
 # would have to compile each.
 

@@ -26,6 +26,8 @@ from tinyjax.core.values.operands import as_array, fits
 from tinyjax.errors import ArgumentError
 from tinyjax.tree.treedef import in_words
 
+_role = "applies"  # see ``frames.Role``
+
 S = TypeVar("S")
 Y = TypeVar("Y")
 

@@ -28,7 +28,7 @@ from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
 from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import leaf_paths
 
-_arithmetic = "applies"  # see ``frames.is_inner_arithmetic``
+_role = "applies"  # see ``frames.Role``
 
 P = ParamSpec("P")
 R = TypeVar("R")

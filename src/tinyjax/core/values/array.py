@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 else:
     _Methods = object
 
-_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+_role = "passes on"  # see ``frames.Role``
 
 Order: TypeAlias = Literal["C", "F"]
 CONTAINERS: Final = frozenset((list, tuple, set, dict))

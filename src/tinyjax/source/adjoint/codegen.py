@@ -73,7 +73,8 @@ def _compiled(
     text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
     code = fun.__code__
     origin = find.Origin(code.co_filename, code.co_qualname, code.co_firstlineno, lines)
-    function = find.run_text(program.name, text, {**namespace, **functions}, origin)[program.name]
+    scope = {"_role": "interprets", **namespace, **functions}  # see ``frames.Role``
+    function = find.run_text(program.name, text, scope, origin)[program.name]
     assert isinstance(function, FunctionType), f"{program.name} is no function in\n{text}"
     return function
 

@@ -42,6 +42,8 @@ from tinyjax.source.adjoint.kinds import ITERATOR, kind_of
 from tinyjax.source.adjoint.rules import arrays, containers, methods, registry
 from tinyjax.source.ir import find, objects, plain_classes, read, runtime, syntax
 
+_role = "interprets"  # see ``frames.Role``
+
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
 # A function of NumPy or ``scipy.special`` keeps its own value. Its pullback is that of the

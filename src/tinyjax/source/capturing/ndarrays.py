@@ -28,6 +28,8 @@ from tinyjax.source import facts
 from tinyjax.source.capturing import memories, runs
 from tinyjax.source.ir import runtime, syntax
 
+_role = "interprets"  # see ``frames.Role``
+
 #: Functions of NumPy's, and others, that have a meaning of their own under capture.
 HANDLERS: Final[dict[Any, Callable[..., Any]]] = {}
 

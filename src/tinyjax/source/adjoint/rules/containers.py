@@ -20,6 +20,8 @@ from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, runtime
 
+_role = "interprets"  # see ``frames.Role``
+
 
 @registry.adjoint_of(runtime.make_dict)
 def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
