@@ -6,7 +6,7 @@ rematerialization chooses by the work of what is compiled, which the explorer sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from math import ceil, log2, prod
 from typing import Any, Final
 
@@ -182,61 +182,127 @@ def _window(eqn: jx.JaxprEqn) -> int:
     return int(prod(eqn.params.window)) - 1
 
 
-#: What a function such as ``exp`` takes, in operations, and what moving a byte does.
-_OF_A_FUNCTION: Final = 10.0
-_OF_A_BYTE: Final = 1 / 16
+#: Arithmetic operations that take as long as a function such as ``exp``, and as moving a byte.
+_OPERATIONS_OF_A_FUNCTION: Final = 10.0
+_OPERATIONS_OF_A_BYTE: Final = 1 / 16
 
 
 def estimate(work: Work) -> float:
     """Estimate how long work takes, in arithmetic operations."""
     # what is neither computed nor moved takes some time, too
-    return 1.0 + work.flops + _OF_A_FUNCTION * work.functions + _OF_A_BYTE * work.nbytes
+    computing = work.flops + _OPERATIONS_OF_A_FUNCTION * work.functions
+    return 1.0 + computing + _OPERATIONS_OF_A_BYTE * work.nbytes
 
 
 # Time: of NumPy to evaluate a program, and of XLA to compile it.
 #
-# Constants fitted to the programs of ``benchmarks.scripts``, in processor time, and no measurement:
-# a program is estimated alike in every process.
+# Quantities fitted to programs, in processor time, and no measurement: a program is estimated alike
+# in every process. ``benchmarks.costs`` fits them to a machine.
 
-# To evaluate. The steps of a plan take longer than the lines of a function, which is what NumPy's
-# compiler makes of what runs often, and Python's arithmetic of single numbers is faster still.
-_SECONDS_PER_STEP: Final = 8e-7
-_SECONDS_PER_LINE: Final = 6e-7
-_SECONDS_PER_NUMBER: Final = 1.5e-7
-#: Of functions such as ``exp`` NumPy takes those of single numbers.
-_SECONDS_PER_FUNCTION: Final = 3e-7
-#: A reduction, what takes several calls of NumPy, as an ``impl`` rule does, or one of LAPACK, takes
-#: so many steps more.
-_STEPS_OF_REDUCTION: Final = 2
-_STEPS_OF_IMPL: Final = 3
-_STEPS_OF_LAPACK: Final = 6
-_SECONDS_PER_ELEMENT: Final = 2e-10
-#: Where elements are gathered, sorted or accumulated, or an ``impl`` rule has them, one costs more.
-_ELEMENTS_OF_PLACES: Final = 5
-_SECONDS_PER_FLOP: Final = 1e-11
-#: To begin and end a program that another one runs.
-_SECONDS_PER_RUN: Final = 2e-6
-#: To plan an equation when its program is first evaluated; to write it as a line, and have Python
-#: compile that.
-SECONDS_TO_PLAN: Final = 1.2e-5
-SECONDS_TO_WRITE: Final = 5e-5
-#: Programs that run more often are compiled to Python, which takes as long as 60 runs of the
-#: function save.
-RUNS_TO_WRITE: Final = 80
 
-# To compile. What XLA takes long for are loops over elements, one for what is fused. Functions are
-# many instructions in them, and solutions of systems are calls and loops of their own. What moves
-# elements becomes part of what reads it, and single numbers part of the loop that they are in. Of a
-# large program XLA takes less for each.
-_SECONDS_TO_COMPILE: Final = 2.8e-2
-_GROWTH_OF_COMPILATION: Final = 0.82
-_WEIGHT_OF_PROGRAM: Final = 2e-3
-_WEIGHT_OF_ARITHMETIC: Final = 4e-3
-_WEIGHT_OF_PRODUCT: Final = 6e-3
-_WEIGHT_OF_PLACES: Final = 1.5e-2
-_WEIGHT_OF_REDUCTION: Final = 1.8e-2
-_WEIGHT_OF_FUNCTION: Final = 2.1e-2
-_WEIGHT_OF_SOLUTION: Final = 1.8e-1
+@attrs.frozen(eq=False, repr=False)
+class NumPyTimes(records.Record):
+    """The times of NumPy's evaluation, in seconds.
+
+    The steps of a plan take longer than the lines of a function, which is what NumPy's compiler
+    makes of what runs often, and Python's arithmetic of single numbers is faster still.
+
+    Attributes:
+        step: an equation as a step of a plan.
+        line: an equation as a line of a Python function.
+        number: such a line that computes with single numbers.
+        function: such a line with a function such as ``exp``, which NumPy applies to numbers, too.
+        element: an element of an operand or a result.
+        flop: a floating point operation, beside one for each element.
+        run: to begin and end a program that another one runs.
+        plan: to plan an equation when its program is first evaluated.
+        write: to write an equation as a line, and have Python compile that.
+        reduction_steps: the steps more that a reduction takes.
+        impl_steps: the same of an ``impl`` rule, which calls NumPy several times.
+        lapack_steps: the same of a function of LAPACK.
+        scattered: the elements that one takes the time of where elements are gathered, sorted or
+            accumulated, or an ``impl`` rule has them.
+        runs_to_write: programs that run more often are compiled to Python, which takes as long as
+            60 runs of the function save.
+    """
+
+    step: float
+    line: float
+    number: float
+    function: float
+    element: float
+    flop: float
+    run: float
+    plan: float
+    write: float
+    reduction_steps: int
+    impl_steps: int
+    lapack_steps: int
+    scattered: int
+    runs_to_write: float
+
+
+NUMPY: Final = NumPyTimes(
+    step=8e-7,
+    line=6e-7,
+    number=1.5e-7,
+    function=3e-7,
+    element=2e-10,
+    flop=1e-11,
+    run=2e-6,
+    plan=1.2e-5,
+    write=5e-5,
+    reduction_steps=2,
+    impl_steps=3,
+    lapack_steps=6,
+    scattered=5,
+    runs_to_write=80,
+)
+
+
+@attrs.frozen(eq=False, repr=False)
+class XLATimes(records.Record):
+    """The times of XLA's compilation, in seconds: those of the equations of a program add up.
+
+    What XLA takes long for are loops over elements, one for what is fused. Functions are many
+    instructions in them, and solutions of systems are calls and loops of their own. What moves
+    elements becomes part of what reads it, and single numbers part of the loop that they are in.
+    Of a large program XLA takes less for each.
+
+    Attributes:
+        module: a program without equations.
+        growth: the power of the sum that a program takes.
+        program: a program that another one runs.
+        arithmetic: an elementwise operation.
+        product: a product of matrices, or a convolution.
+        scatter: what gathers, sorts or accumulates elements.
+        reduction: an operation with a smaller result.
+        function: a function such as ``exp``.
+        solution: a factorization, or the solution of a system.
+    """
+
+    module: float
+    growth: float
+    program: float
+    arithmetic: float
+    product: float
+    scatter: float
+    reduction: float
+    function: float
+    solution: float
+
+
+XLA: Final = XLATimes(
+    module=2.8e-2,
+    growth=0.82,
+    program=2e-3,
+    arithmetic=4e-3,
+    product=6e-3,
+    scatter=1.5e-2,
+    reduction=1.8e-2,
+    function=2.1e-2,
+    solution=1.8e-1,
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -274,7 +340,7 @@ class Cost(records.Record):
     @property
     def seconds_to_compile(self) -> float:
         """The time that XLA takes, in seconds."""
-        return float(_SECONDS_TO_COMPILE + self.weight**_GROWTH_OF_COMPILATION)
+        return float(XLA.module + self.weight**XLA.growth)
 
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
@@ -283,12 +349,39 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 
 
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
-    jaxpr = simplify.with_compositions(jaxpr)
-    # Numbers are added up here, and not costs of equations: no object for each equation.
-    bounded, calls, weight, steps, lines = True, False, 0.0, len(jaxpr.eqns), 0.0
-    elements, flops, functions = 0.0, 0.0, 0.0
-    called: list[tuple[int, Cost]] = []
-    for eqn in jaxpr.eqns:
+    equations = _Equations()
+    for eqn in simplify.with_compositions(jaxpr).eqns:
+        equations.add(eqn)
+    return equations.cost()
+
+
+@attrs.define(eq=False, repr=False)
+class _Equations:
+    """The equations of a program, added up: no object for each of them.
+
+    Attributes:
+        count: how many there are.
+        steps: those of a plan.
+        lines: the seconds of lines of a Python function, beside those of elements.
+        elements: the elements of operands and results.
+        programs: the programs that they run, each with the number of its runs.
+
+    The others are as in ``Cost``.
+    """
+
+    count: int = 0
+    weight: float = 0.0
+    steps: int = 0
+    lines: float = 0.0
+    elements: float = 0.0
+    flops: float = 0.0
+    functions: float = 0.0
+    bounded: bool = True
+    calls: bool = False
+    programs: list[tuple[int, Cost]] = attrs.field(factory=list)
+
+    def add(self, eqn: jx.JaxprEqn) -> None:
+        """Add an equation."""
         largest = largest_out = size = 0
         for x in eqn.inputs:
             size += x.aval.size
@@ -296,91 +389,91 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
         for x in eqn.out_binders:
             size += x.aval.size
             largest_out = max(largest_out, x.aval.size)
-        elements += size
-        is_number = largest <= 1 and largest_out <= 1
+        is_number, shrinks = largest <= 1 and largest_out <= 1, largest_out < largest
         rules = eqn.primitive.rules
         marks = rules.extensions
-        weight += _weight(marks, is_number, largest_out < largest)
-        line = _SECONDS_PER_NUMBER if is_number else _SECONDS_PER_LINE
+        line = NUMPY.number if is_number else NUMPY.line
         if prim.FLOPS in marks:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-            flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
+            self.flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
         elif prim.TRANSCENDENTAL in marks:
-            flops += largest_out * eqn.primitive.rule(prim.TRANSCENDENTAL)()
+            self.flops += largest_out * eqn.primitive.rule(prim.TRANSCENDENTAL)()
             if prim.ONE_AT_A_TIME not in marks:
-                functions += largest_out
+                self.functions += largest_out
             if is_number:
-                line = _SECONDS_PER_FUNCTION
+                line = NUMPY.function
         programs = jx.subjaxprs(eqn.params)
         if programs or program_rules.ITERATIONS in marks:
-            times = iterations(eqn)
-            bounded &= times is not None
-            costs = sorted(map(cost_of, programs), key=lambda cost: -cost.seconds_to_evaluate)
-            if program_rules.ITERATIONS in marks:
-                called += [(1 if times is None else times, cost) for cost in costs]
-            else:  # one of the branches, or of a function and its rules, is evaluated
-                called += [(int(i == 0), cost) for i, cost in enumerate(costs)]
+            self._add_programs(eqn, programs)
         else:
-            calls |= rules.evaluate is not None
-            more = _more_steps(rules, largest_out < largest)
-            steps += more
-            lines += more * _SECONDS_PER_STEP
+            self.calls |= rules.evaluate is not None
+            more = _more_steps(rules, shrinks)
+            self.steps += more
+            line += more * NUMPY.step
             if rules.host is None or (prim.MATERIALIZES in marks and prim.FLOPS not in marks):
-                elements += (_ELEMENTS_OF_PLACES - 1) * size
-        lines += line
-    moving = elements * _SECONDS_PER_ELEMENT + flops * _SECONDS_PER_FLOP
-    own = steps * _SECONDS_PER_STEP + moving + _SECONDS_PER_RUN
-    own_written = lines + moving + _SECONDS_PER_RUN
-    distinct: set[int] = set()
-    evaluating, written = own, own_written
-    planning, writing = len(jaxpr.eqns) * SECONDS_TO_PLAN, len(jaxpr.eqns) * SECONDS_TO_WRITE
-    for n, inner in called:
-        if id(inner) not in distinct:  # equal programs are one object
-            distinct.add(id(inner))
-            weight += inner.weight + _WEIGHT_OF_PROGRAM
-            planning += inner.planning
-            writing += inner.writing
-        bounded &= inner.bounded
-        if n > RUNS_TO_WRITE:
-            evaluating += n * inner.compiled_seconds + inner.writing
-        else:
-            evaluating += n * inner.seconds_to_evaluate
-        written += n * inner.compiled_seconds
-        flops += n * inner.flops
-        functions += n * inner.functions
-    return Cost(
-        weight,
-        evaluating,
-        written,
-        planning,
-        writing,
-        flops,
-        functions,
-        bounded,
-        own,
-        own_written,
-        calls or any(inner.calls for _, inner in called),
-    )
+                self.elements += (NUMPY.scattered - 1) * size
+        self.count += 1
+        self.steps += 1
+        self.lines += line
+        self.elements += size
+        self.weight += _weight(marks, is_number, shrinks)
+
+    def _add_programs(self, eqn: jx.JaxprEqn, programs: Sequence[jx.Jaxpr]) -> None:
+        costs = sorted(map(cost_of, programs), key=lambda cost: -cost.seconds_to_evaluate)
+        times = iterations(eqn)
+        self.bounded &= times is not None
+        if program_rules.ITERATIONS in eqn.primitive.rules.extensions:
+            self.programs += [(1 if times is None else times, cost) for cost in costs]
+        else:  # one of the branches, or of a function and its rules, is evaluated
+            self.programs += [(int(i == 0), cost) for i, cost in enumerate(costs)]
+
+    def cost(self) -> Cost:
+        """Return the cost of the program, with those of the programs that it runs."""
+        moving = self.elements * NUMPY.element + self.flops * NUMPY.flop + NUMPY.run
+        own, own_written = self.steps * NUMPY.step + moving, self.lines + moving
+        evaluating, compiled, flops, functions = own, own_written, self.flops, self.functions
+        for runs, inner in self.programs:
+            if runs > NUMPY.runs_to_write:
+                evaluating += runs * inner.compiled_seconds + inner.writing
+            else:
+                evaluating += runs * inner.seconds_to_evaluate
+            compiled += runs * inner.compiled_seconds
+            flops += runs * inner.flops
+            functions += runs * inner.functions
+        distinct = {id(inner): inner for _, inner in self.programs}.values()  # equal ones are one
+        return Cost(
+            weight=self.weight + sum(inner.weight + XLA.program for inner in distinct),
+            seconds_to_evaluate=evaluating,
+            compiled_seconds=compiled,
+            planning=self.count * NUMPY.plan + sum(inner.planning for inner in distinct),
+            writing=self.count * NUMPY.write + sum(inner.writing for inner in distinct),
+            flops=flops,
+            functions=functions,
+            bounded=self.bounded and all(inner.bounded for inner in distinct),
+            own=own,
+            own_written=own_written,
+            calls=self.calls or any(inner.calls for inner in distinct),
+        )
 
 
 def _weight(marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool) -> float:
     """Return the weight of an equation for XLA, by the marks of its primitive."""
     if prim.FLOPS in marks:
-        return _WEIGHT_OF_PRODUCT if prim.MATERIALIZES in marks else _WEIGHT_OF_SOLUTION
+        return XLA.product if prim.MATERIALIZES in marks else XLA.solution
     if is_number or prim.FUSES in marks or prim.VIEW in marks:
         return 0.0
     if prim.TRANSCENDENTAL in marks:
-        return _WEIGHT_OF_FUNCTION
+        return XLA.function
     if prim.MATERIALIZES in marks:
-        return _WEIGHT_OF_PLACES
-    return _WEIGHT_OF_REDUCTION if shrinks else _WEIGHT_OF_ARITHMETIC
+        return XLA.scatter
+    return XLA.reduction if shrinks else XLA.arithmetic
 
 
 def _more_steps(rules: prim.Rules[Any], shrinks: bool) -> int:
     """Return how many steps more than one evaluation takes, for a primitive that is no program."""
     if prim.FLOPS in rules.extensions and prim.MATERIALIZES not in rules.extensions:
-        return _STEPS_OF_LAPACK
+        return NUMPY.lapack_steps
     if rules.host is None:
-        return _STEPS_OF_IMPL
+        return NUMPY.impl_steps
     is_view = prim.FUSES in rules.extensions or prim.VIEW in rules.extensions
-    return _STEPS_OF_REDUCTION if shrinks and not is_view else 0
+    return NUMPY.reduction_steps if shrinks and not is_view else 0

@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from typed_programs import drawn as drawn_program
@@ -19,7 +20,7 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, tree, vmap
 from tinyjax._base import blas
-from tinyjax._extensions.costs import cost_of
+from tinyjax._extensions.costs import NUMPY, cost_of
 from tinyjax._extensions.host import plans, simplify, tiers
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
@@ -535,11 +536,11 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
         written.append((jaxpr, function := plans_write(jaxpr)))
         return function
 
-    monkeypatch.setattr(plans, "RUNS_TO_WRITE", np.inf)
+    monkeypatch.setattr(plans, "NUMPY", attrs.evolve(NUMPY, runs_to_write=np.inf))
     expected, plans_write = outcomes(), plans._compiled_to_python
     monkeypatch.setattr(simplify, "_LARGE", 1)  # results are put into memory of any size
     assert outcomes() == expected
-    monkeypatch.setattr(plans, "RUNS_TO_WRITE", 0)
+    monkeypatch.setattr(plans, "NUMPY", attrs.evolve(NUMPY, runs_to_write=0))
     monkeypatch.setattr(plans, "_compiled_to_python", write)
     assert outcomes() == expected
     assert len(written) > len(programs)

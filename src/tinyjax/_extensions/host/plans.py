@@ -16,7 +16,7 @@ from numpy import asarray, empty, ndarray, uint8
 from tinyjax import errors
 from tinyjax._base import frames, pycode
 from tinyjax._base.pycode import Name
-from tinyjax._extensions.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
+from tinyjax._extensions.costs import NUMPY, cost_of
 from tinyjax._extensions.host import simplify
 from tinyjax.core import jit
 from tinyjax.core.tracing import (
@@ -430,16 +430,16 @@ class ProgramEvaluation(jx.ProgramTrace):
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
         plan: _EvaluationPlan = jaxpr.derive(current_rules[0], lambda: _plan(jaxpr))
-        self.budget -= plan.seconds + (0 if plan.runs else len(plan.steps) * SECONDS_TO_PLAN)
+        self.budget -= plan.seconds + (0 if plan.runs else len(plan.steps) * NUMPY.plan)
         if self.budget < 0:
             raise jx.EndlessError
         if plan.python_function is not None:
             return plan.python_function(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
         plan.runs += 1
-        if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_written:
+        if max(plan.runs, times) > NUMPY.runs_to_write and not plan.is_written:
             plan.is_written = True
-            self.budget -= len(plan.steps) * SECONDS_TO_WRITE
+            self.budget -= len(plan.steps) * NUMPY.write
             if jx.effects(jaxpr).any:
                 plan.unwritten = "it has effects"
                 return outs
