@@ -226,38 +226,23 @@ class NumPyTimes(records.Record):
             60 runs of the function save.
     """
 
-    step: float
-    line: float
-    number: float
-    function: float
-    element: float
-    flop: float
-    run: float
-    plan: float
-    write: float
-    reduction_steps: int
-    impl_steps: int
-    lapack_steps: int
-    scattered: int
-    runs_to_write: float
+    step: float = 8e-7
+    line: float = 6e-7
+    number: float = 1.5e-7
+    function: float = 3e-7
+    element: float = 2e-10
+    flop: float = 1e-11
+    run: float = 2e-6
+    plan: float = 1.2e-5
+    write: float = 5e-5
+    reduction_steps: int = 2
+    impl_steps: int = 3
+    lapack_steps: int = 6
+    scattered: int = 5
+    runs_to_write: float = 80
 
 
-NUMPY: Final = NumPyTimes(
-    step=8e-7,
-    line=6e-7,
-    number=1.5e-7,
-    function=3e-7,
-    element=2e-10,
-    flop=1e-11,
-    run=2e-6,
-    plan=1.2e-5,
-    write=5e-5,
-    reduction_steps=2,
-    impl_steps=3,
-    lapack_steps=6,
-    scattered=5,
-    runs_to_write=80,
-)
+NUMPY: Final = NumPyTimes()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -281,28 +266,18 @@ class XLATimes(records.Record):
         solution: a factorization, or the solution of a system.
     """
 
-    module: float
-    growth: float
-    program: float
-    arithmetic: float
-    product: float
-    scatter: float
-    reduction: float
-    function: float
-    solution: float
+    module: float = 2.8e-2
+    growth: float = 0.82
+    program: float = 2e-3
+    arithmetic: float = 4e-3
+    product: float = 6e-3
+    scatter: float = 1.5e-2
+    reduction: float = 1.8e-2
+    function: float = 2.1e-2
+    solution: float = 1.8e-1
 
 
-XLA: Final = XLATimes(
-    module=2.8e-2,
-    growth=0.82,
-    program=2e-3,
-    arithmetic=4e-3,
-    product=6e-3,
-    scatter=1.5e-2,
-    reduction=1.8e-2,
-    function=2.1e-2,
-    solution=1.8e-1,
-)
+XLA: Final = XLATimes()
 
 
 @attrs.frozen(eq=False, repr=False)
