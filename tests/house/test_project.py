@@ -305,7 +305,7 @@ SHARED_NAMES = {
     "Primitive": "JAX's, which users make, is a subclass of ours",
 }
 MOST_SHARED_NAMES = 10
-#: Names in rooms that are being rewritten. No name may be added; the rest are to go.
+#: Names in folders that are being rewritten. No name may be added; the rest are to go.
 NAMES_TO_DIVIDE = {
     *("Body", "Flat", "Loop", "Origin", "Piece", "Places", "Residuals", "Run", "Scope", "Store"),
     *("Undefined", "Writes", "_Step"),
