@@ -183,6 +183,20 @@ class FfiCallOptions(TypedDict, total=False):
     legacy_backend_config: str | None
 
 
+def _check_call(aliases: object, version: int, config: str | None) -> None:
+    """Raise where options of ``ffi_call`` do not fit."""
+    if not isinstance(aliases, Mapping):
+        raise errors.ArgumentError(
+            "input_output_aliases maps numbers of inputs to numbers of outputs, but got "
+            f"{errors.described(aliases)}."
+        )
+    if version >= 4 and config is not None:
+        raise errors.ArgumentError(
+            "legacy_backend_config is for versions of the interface below 4, but "
+            f"custom_call_api_version is {version}. Pass attributes by keywords."
+        )
+
+
 @overload
 def ffi_call(
     target_name: str, result_shape_dtypes: av.ShapeDtypeStruct, **options: Unpack[FfiCallOptions]
@@ -265,21 +279,12 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     """
     method = common.vmap_method_of(vmap_method)
     aliases = {} if input_output_aliases is None else input_output_aliases
-    if not isinstance(aliases, Mapping):
-        raise errors.ArgumentError(
-            "input_output_aliases maps numbers of inputs to numbers of outputs, but got "
-            f"{errors.described(aliases)}."
-        )
+    _check_call(aliases, custom_call_api_version, legacy_backend_config)
     several = isinstance(result_shape_dtypes, Sequence)
     declared = (
         result_shape_dtypes if isinstance(result_shape_dtypes, Sequence) else (result_shape_dtypes,)
     )
     out_avals = tuple([_declared(declaration, i) for i, declaration in enumerate(declared)])
-    if custom_call_api_version >= 4 and legacy_backend_config is not None:
-        raise errors.ArgumentError(
-            "legacy_backend_config is for versions of the interface below 4, but "
-            f"custom_call_api_version is {custom_call_api_version}. Pass attributes by keywords."
-        )
     out_layouts = layouts(
         "output_layouts",
         out_avals,

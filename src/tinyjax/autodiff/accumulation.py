@@ -53,6 +53,16 @@ def _with_order(
     return transform
 
 
+def _has_dtypes(result: Any, avals: Sequence[av.ShapedArray]) -> bool:
+    return {x.dtype for x in tree.leaves(result)} <= {aval.dtype for aval in avals}
+
+
+def _remember(modes: dict[Hashable, bool], signature: Hashable, forward: bool) -> None:
+    if len(modes) == _MOST_SIGNATURES:
+        modes.clear()
+    modes[signature] = forward
+
+
 @_with_order
 def jacobian(
     fun: Callable[..., Any],
@@ -138,8 +148,7 @@ def jacobian(
             except errors.DifferentiationError:
                 pass  # the function took a branch that has no derivative in forward mode
             else:
-                dtypes = {x.dtype for x in tree.leaves(result[0] if has_aux else result)}
-                if dtypes <= {aval.dtype for aval in signature[1]}:
+                if _has_dtypes(result[0] if has_aux else result, signature[1]):
                     return result
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         found = _elimination(call, order) if chunk_size is None else None
@@ -147,9 +156,7 @@ def jacobian(
             forward = call.is_better_forward
             del call  # and what it keeps of the function's values
             if signature is not None:
-                if len(modes) == _MOST_SIGNATURES:
-                    modes.clear()
-                modes[signature] = forward
+                _remember(modes, signature, forward)
             return (columns if forward else rows)(*args, **kwargs)
         remaining = _accumulate(*found)
         jacobian = tree.unflatten(

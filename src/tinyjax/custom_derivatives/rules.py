@@ -675,6 +675,22 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         return CustomFunctionCall(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
 
 
+def _residuals(
+    saved: Any, fwd: Callable[..., Any]
+) -> tuple[list[Array], list[Any], tree.PyTreeDef]:
+    """Return the arrays that a forward rule saves, what comes as it is, and the tree of both."""
+    leaves, saved_tree = tree.flatten(saved)
+    # numbers come as they are: a rule may ask Python about them; references, too
+    plain = {*opd.PYTHON_NUMBERS, WholeNumber, *calling.HOLDERS}
+    numbers = [x if type(x) in plain else None for x in leaves]
+    residuals = [
+        x if isinstance(x, Array) else _convert(x, fwd)
+        for x, number in zip(leaves, numbers, strict=True)
+        if number is None
+    ]
+    return residuals, numbers, saved_tree
+
+
 class custom_vjp(_Custom[P, R]):  # noqa: N801
     """Give a function a rule for its derivative in reverse mode.
 
@@ -806,45 +822,41 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         self.bwd = bwd
         self.logs = True
 
+    def _forward(
+        self, flat: _Application, primals: prim.Arrays, tangents: prim.Tangents
+    ) -> tuple[list[Array], Any]:
+        """Apply the forward rule; return its results, and what it saves for the backward rule."""
+        fwd = self._rule_by("defvjp")
+        operands: Sequence[Any] = primals
+        if self.symbolic_zeros:
+            operands = [
+                CustomVJPPrimal(p, t is not prim.ZERO)
+                for p, t in zip(primals, tangents, strict=True)
+            ]
+        pair = at_own_lines(fwd, *flat.full(operands))
+        out, saved = _pair(pair, self, fwd, "primal output and residuals")
+        return flat.results(out, fwd), saved
+
     def _call(self, flat: _Application) -> CustomFunctionCall:
         fwd, bwd = self._rule_by("defvjp"), self.bwd
 
         state = flat.state
-
-        def forward(primals: prim.Arrays, tangents: prim.Tangents) -> tuple[list[Array], Any]:
-            operands: Sequence[Any] = primals
-            if self.symbolic_zeros:
-                operands = [
-                    CustomVJPPrimal(p, t is not prim.ZERO)
-                    for p, t in zip(primals, tangents, strict=True)
-                ]
-            pair = at_own_lines(fwd, *flat.full(operands))
-            out, saved = _pair(pair, self, fwd, "primal output and residuals")
-            return flat.results(out, fwd), saved
 
         def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
             final_contents: Sequence[Array] = ()
             of_contents: prim.Tangents = ()
             of_states: Sequence[Array] = ()
             if state is None:
-                outs, saved = forward(primals, tangents)
+                outs, saved = self._forward(flat, primals, tangents)
             else:
                 primals, states, contents = state.split(primals)
                 tangents, pushed, of_contents = state.split(tangents)
                 (outs, saved), after = state.run(
-                    lambda: forward(primals, tangents), states, contents
+                    lambda: self._forward(flat, primals, tangents), states, contents
                 )
                 final_contents = [*states, *after]
                 of_states = instantiate_all(pushed, state.avals)
-            leaves, saved_tree = tree.flatten(saved)
-            # numbers come as they are: a rule may ask Python about them; references, too
-            kept = {*opd.PYTHON_NUMBERS, WholeNumber, *calling.HOLDERS}
-            numbers = [x if type(x) in kept else None for x in leaves]
-            residuals = [
-                x if isinstance(x, Array) else _convert(x, fwd)
-                for x, number in zip(leaves, numbers, strict=True)
-                if number is None
-            ]
+            residuals, numbers, saved_tree = _residuals(saved, fwd)
             logs = custom_calls.LogTree() if self.logs else None
             pull_back: custom_calls.Backward = _backward(
                 flat, bwd, (saved_tree, numbers), primals, outs, logs

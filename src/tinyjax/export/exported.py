@@ -606,6 +606,40 @@ def export(
     return exporter
 
 
+def _lowered_for(
+    lower: Callable[[], stages.Lowered], platforms: tuple[str, ...]
+) -> dict[str, stages.Lowered]:
+    """Lower a function for each platform, the main one first."""
+    by_platform: dict[str, stages.Lowered] = {}
+    for platform in families.main_first(platforms):
+        with config.scoped(default_device=PLATFORM):  # which is another in other processes
+            if platform == PLATFORM:
+                by_platform[platform] = lower()
+            else:
+                with platform_in_view(platform):  # functions for platforms are chosen by it
+                    by_platform[platform] = lower()
+    return by_platform
+
+
+def _check_exportable(lowered: stages.Lowered, platforms: tuple[str, ...]) -> None:
+    """Raise where a program is part of another, has state, or is for several devices."""
+    if any(isinstance(const, tr.Tracer) for const in lowered.consts):
+        raise errors.ExportError(
+            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
+            "its own. Make that value an argument, or export outside of the transformation."
+        )
+    if not all(note.lasting for note in lowered.staged.hooks):
+        raise errors.ExportError(
+            f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
+            "program. Pass in ref[...], and return the new value."
+        )
+    if lowered.compilation.placement is not None and platforms != (PLATFORM,):
+        raise errors.ExportError(
+            f"'{lowered.name}' is a program for several devices, which is exported for "
+            f"'{PLATFORM}' alone, but platforms are {families.listed(platforms)}."
+        )
+
+
 def exported_of(
     lower: Callable[[], stages.Lowered],
     platforms: tuple[str, ...],
@@ -621,31 +655,10 @@ def exported_of(
     Raises:
         ExportError: as of ``export``.
     """
-    by_platform: dict[str, stages.Lowered] = {}
-    for platform in families.main_first(platforms):
-        with config.scoped(default_device=PLATFORM):  # which is another in other processes
-            if platform == PLATFORM:
-                by_platform[platform] = lower()
-            else:
-                with platform_in_view(platform):  # functions for platforms are chosen by it
-                    by_platform[platform] = lower()
+    by_platform = _lowered_for(lower, platforms)
     lowered = next(iter(by_platform.values()))
-    if any(isinstance(const, tr.Tracer) for const in lowered.consts):
-        raise errors.ExportError(
-            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
-            "its own. Make that value an argument, or export outside of the transformation."
-        )
-    if not all(note.lasting for note in lowered.staged.hooks):
-        raise errors.ExportError(
-            f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
-            "program. Pass in ref[...], and return the new value."
-        )
+    _check_exportable(lowered, platforms)
     placement = lowered.compilation.placement
-    if placement is not None and platforms != (PLATFORM,):
-        raise errors.ExportError(
-            f"'{lowered.name}' is a program for several devices, which is exported for "
-            f"'{PLATFORM}' alone, but platforms are {families.listed(platforms)}."
-        )
     for platform, other in by_platform.items():
         _check_alike(platform, other, lowered)
     jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)

@@ -593,11 +593,21 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         jaxprs.decode_program(program, scope) if is_jaxpr else None,
         shardings,
     )
-    count = len({*content.platforms})
-    if len(others) != (0 if scope else count - 1) or not count == len(content.platforms) > 0:
-        raise ValueError("it has not a program for each platform")
     if place != len(body):
         raise ValueError(f"{len(body) - place} bytes are left over")
+    _check_content(content)
+    return content
+
+
+def _check_content(content: Content) -> None:
+    """Raise where parts of a decoded program do not fit each other."""
+    scope, shardings = content.scope, content.shardings
+    count = len({*content.platforms})
+    if (
+        len(content.others) != (0 if scope else count - 1)
+        or not count == len(content.platforms) > 0
+    ):
+        raise ValueError("it has not a program for each platform")
     trees = (content.in_tree.num_leaves, content.out_tree.num_leaves)
     if trees != (len(content.in_avals), len(content.out_avals)):
         raise ValueError("its trees do not have as many leaves as it has types")
@@ -605,7 +615,7 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     if kinds != [tuple, tuple, dict]:
         raise ValueError("its arguments are no tuple and dict")
     if content.jaxpr is not None:
-        ins = (*(const.aval for const in consts), *content.in_avals)
+        ins = (*(const.aval for const in content.consts), *content.in_avals)
         if (content.jaxpr.in_avals, content.jaxpr.out_avals) != (ins, content.out_avals):
             raise ValueError("its program is of other types than it says")
     if shardings is not None and content.jaxpr is not None:
@@ -615,7 +625,6 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
             raise ValueError("it does not lie on so many devices")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
-    return content
 
 
 def _items(kind: type[T], entries: object) -> tuple[T, ...]:

@@ -236,6 +236,25 @@ def _solve_batch(
 # The function
 
 
+def _operator(
+    matvec: Callable[[Any], Any], in_tree: tree.PyTreeDef, leaves: Sequence[Array]
+) -> tuple[list[Array], staging.Staged, tree.PyTreeDef]:
+    """Record the operator for a right side of its results' types; return both, and their tree."""
+    right = [begin(x) for x in leaves]
+    while True:
+        avals = [x.aval for x in right]
+        operator, out_tree = _record(matvec, in_tree, avals)
+        followed = follow(right, leaves, operator.jaxpr.out_avals)
+        if [x.aval for x in followed] != avals:
+            right = followed
+            continue
+        axes = mesh_rule.union(mesh_rule.axes_of([*avals, *operator.jaxpr.out_avals]))
+        if all(axes == across(aval) for aval in avals):
+            return right, operator, out_tree
+        # of a matrix of which each device has its own, the solution is each device's own too
+        right = [collective.pvary(x, axes) for x in right]
+
+
 @checking.checked
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
@@ -280,37 +299,21 @@ def custom_linear_solve(
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
     given = calling.as_arrays(leaves, matvec, in_tree)
-    right = [begin(x) for x in given]
-    while True:
-        avals = [x.aval for x in right]
-        operator, out_tree = _record(matvec, in_tree, avals)
-        followed = follow(right, given, operator.jaxpr.out_avals)
-        if [x.aval for x in followed] != avals:
-            right = followed
-            continue
-        axes = mesh_rule.union(mesh_rule.axes_of([*avals, *operator.jaxpr.out_avals]))
-        if all(axes == across(aval) for aval in avals):
-            break
-        # of a matrix of which each device has its own, the solution is each device's own too
-        right = [collective.pvary(x, axes) for x in right]
+    right, operator, out_tree = _operator(matvec, in_tree, given)
+    avals = [x.aval for x in right]
     like = "b", b_tree, avals
     what = lambda: f"{frames.describe_function(matvec)}, the matvec of custom_linear_solve,"  # noqa: E731
     check_like(what, like, out_tree, operator.jaxpr.out_avals, exact=True)
     num_own = len(operator.consts)
 
-    def applied(program: staging.Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
-        def apply(x: Any) -> Any:
-            values = [
-                ew.convert_element_type(leaf, aval.dtype)
-                for leaf, aval in zip(
-                    calling.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
-                )
-            ]
-            return tree.unflatten(
-                b_tree, jx.eval_jaxpr(program.jaxpr, [*program.consts, *consts, *values])
-            )
-
-        return apply
+    def apply(program: staging.Staged, x: Any) -> Any:
+        leaves = calling.as_arrays(tree.leaves(x), matvec, in_tree)
+        values = [
+            ew.convert_element_type(leaf, aval.dtype)
+            for leaf, aval in zip(leaves, avals, strict=True)
+        ]
+        consts = [*program.consts, *operator.consts]
+        return tree.unflatten(b_tree, jx.eval_jaxpr(program.jaxpr, [*consts, *values]))
 
     aux_trees: list[tree.PyTreeDef] = []
 
@@ -330,12 +333,11 @@ def custom_linear_solve(
         aux_trees.append(aux_tree)
         return staged
 
-    programs = [
-        operator,
-        staged_solver(solve, "solve", applied(staging.Staged(operator.jaxpr, ()), operator.consts)),
-    ]
+    plain = staging.Staged(operator.jaxpr, ())
+    programs = [operator, staged_solver(solve, "solve", lambda x: apply(plain, x))]
     if transpose_solve is not None:
-        multiply = applied(transposed(operator.jaxpr, num_own), operator.consts)
+        other = transposed(operator.jaxpr, num_own)
+        multiply = lambda x: apply(other, x)  # noqa: E731
         programs.append(staged_solver(transpose_solve, "transpose_solve", multiply))
     elif symmetric:
         programs.append(programs[1])

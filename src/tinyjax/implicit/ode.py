@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
+import attrs
+
 from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
 from tinyjax._base import frames
 from tinyjax._extensions.parallel import collective, mesh_rule
@@ -272,8 +274,7 @@ def solve_flow(
         steps: how the steps are chosen.
         varying: which of these may have derivatives.
     """
-    num = len(consts)
-    of_directions = [*varying, *range(num, num + len(varying))]
+    linear = _Variation(flow, len(consts), steps, varying)
 
     @custom_derivatives.custom_derivative
     def solution(y0: Array, times: Array, consts: list[Array]) -> tuple[Array, Info]:
@@ -293,7 +294,7 @@ def solve_flow(
             dtype = states.dtype
             moved = of_y0 - slopes[0] * of_times[0].astype(dtype)
             directions = [of_consts[i] for i in varying]
-            (changes,) = linear_call(variation, adjoint, residuals, [moved, *directions])
+            (changes,) = linear_call(linear.push, linear.pull, residuals, [moved, *directions])
             return (
                 changes + slopes * of_times.astype(dtype)[:, None],
                 tree.map(lambda _: prim.ZERO, info),
@@ -301,47 +302,70 @@ def solve_flow(
 
         return (states, info), tangent_map
 
-    def with_varying(consts: Sequence[Array], chosen: Sequence[Array]) -> list[Array]:
-        full = list(consts)
-        for i, c in zip(varying, chosen, strict=True):
-            full[i] = c
-        return full
+    return solution(y0, times, list(consts))
 
-    def variation(residuals: Sequence[Array], operands: Sequence[Array]) -> list[Array]:
+
+@attrs.frozen(eq=False)
+class _Variation:
+    """The derivative of a solution in the first state and in constants, and its transpose.
+
+    Attributes:
+        flow: the field.
+        count: the number of constants.
+        steps: how the steps are chosen.
+        varying: which of the constants have derivatives.
+    """
+
+    flow: Flow
+    count: int
+    steps: runge_kutta.StepControl
+    varying: Sequence[int]
+
+    def _field(
+        self, consts: Sequence[Array], chosen: Sequence[Array], y: Array, time: Array
+    ) -> Array:
+        """Return the field's value, with other values of the varying constants."""
+        full = list(consts)
+        for i, c in zip(self.varying, chosen, strict=True):
+            full[i] = c
+        return self.flow(full, y, time)
+
+    def push(self, residuals: Sequence[Array], operands: Sequence[Array]) -> list[Array]:
         """Push a change of the first state and of the constants along the solution."""
         states, times, *consts = residuals
         change, *directions = operands
         n = change.shape[0]
 
         def both(consts: Sequence[Array], y: Array, time: Array) -> Array:
-            inner, directions = consts[:num], consts[num:]
+            inner, directions = consts[: self.count], consts[self.count :]
             slope, slope_change = api.jvp(
-                lambda y, *cs: flow(with_varying(inner, cs), y, time),
-                (y[:n], *(inner[i] for i in varying)),
+                lambda y, *cs: self._field(inner, cs, y, time),
+                (y[:n], *(inner[i] for i in self.varying)),
                 (y[n:], *directions),
             )
             return jnp.concatenate([slope, slope_change])
 
         start = jnp.concatenate([states[0], change])
-        all_consts = [*consts, *directions]
-        solution, _ = solve_flow(both, start, times, all_consts, steps, of_directions)
+        varying = [*self.varying, *range(self.count, self.count + len(self.varying))]
+        consts = [*consts, *directions]
+        solution, _ = solve_flow(both, start, times, consts, self.steps, varying)
         return [solution[:, n:]]
 
-    def adjoint(residuals: Sequence[Array], cotangents: Sequence[Array]) -> list[Array]:
+    def pull(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> list[Array]:
         """Pull cotangents of the states back along the solution."""
         states, times, *consts = residuals
         (cts,) = cotangents
         n = cts.shape[1]
-        chosen = [consts[i] for i in varying]
+        chosen = [consts[i] for i in self.varying]
         avals = tuple([c.aval for c in chosen])
         constants = vectors.VectorSpace(tree.structure(chosen), avals, cts.dtype)
 
         def back(consts: Sequence[Array], y: Array, time: Array) -> Array:
             # with time turned round; of a constant the cotangent adds up along the way
             value, pull = api.vjp(
-                lambda y, *cs: flow(with_varying(consts, cs), y, -time),
+                lambda y, *cs: self._field(consts, cs, y, -time),
                 y[:n],
-                *(consts[i] for i in varying),
+                *(consts[i] for i in self.varying),
             )
             of_y, *of_chosen = pull(y[n : 2 * n])
             parts = [-value, of_y, *(c.reshape(-1).astype(y.dtype) for c in of_chosen)]
@@ -354,12 +378,10 @@ def solve_flow(
             state, at_start, end, begin = xs
             start = jnp.concatenate([state, ct, total])
             both = jnp.stack([-end, -begin])
-            solution, _ = solve_flow(back, start, both, consts, steps, varying)
+            solution, _ = solve_flow(back, start, both, consts, self.steps, self.varying)
             return (solution[1, n : 2 * n] + at_start, solution[1, 2 * n :]), None
 
         total = jnp.zeros(constants.size, cts.dtype)
         segments = (states[1:], cts[:-1], times[1:], times[:-1])
         (ct, total), _ = scan(segment, (cts[-1], total), segments, reverse=True)
         return [ct, *constants.split(total)]
-
-    return solution(y0, times, list(consts))

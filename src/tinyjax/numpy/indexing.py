@@ -77,6 +77,8 @@ def getitem(
 ) -> Array:
     """Return ``x[index]``; ``x.at[index].get(...)`` takes the options.
 
+    It is one function, since each way to index is decided by those before it.
+
     Args:
         x: any dtype.
         index: what NumPy takes; a list of positions only within a tuple, as in ``x[:, [0, 2]]``.
@@ -284,6 +286,8 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     out_sharding: Placement = None,
 ) -> Array:
     """Return a copy of ``x`` that is changed at an index, as ``x.at[index].set(...)`` does.
+
+    It is one function, since each way to update is decided by those before it.
 
     Args:
         x: any dtype.

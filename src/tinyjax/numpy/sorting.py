@@ -565,6 +565,16 @@ def nanmedian(
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
+def _levels(levels: Array, fractions: Array, whole: int) -> Array:
+    """Return fractions of one, in a row and as exactly as they count places among many."""
+    with _computed_now(levels):
+        is_narrow = dtypes.is_narrow_float(fractions.dtype)
+        flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))
+        if whole != 1:
+            flat = ew.div(flat, sh.full_like(flat, whole))
+        return sh.reshape(flat, (fractions.size,))
+
+
 def _quantile(  # noqa: PLR0913 (the signature of quantile)
     name: str,
     a: ArrayLike,
@@ -604,13 +614,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
         return sh.reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(pm.strong(x))
-    levels = pm.array_of(name, q)
-    with _computed_now(levels):
-        is_narrow = dtypes.is_narrow_float(fractions.dtype)  # which counts no places among many
-        flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))
-        if whole != 1:
-            flat = ew.div(flat, sh.full_like(flat, whole))
-        flat = sh.reshape(flat, (fractions.size,))
+    flat = _levels(pm.array_of(name, q), fractions, whole)
     if not line.shape[0]:
         if name in ("quantile", "percentile"):  # as in NumPy
             raise errors.ShapeError(f"{name} of {x.aval}: there is no element to choose.")

@@ -129,6 +129,14 @@ def _observations(name: str, x: Array, rowvar: bool, is_first: bool) -> Array:
     return manipulation.matrix_transpose(rows) if not rowvar and turn else rows
 
 
+def _counts(fweights: ArrayLike, n: int) -> Array:
+    """Return how often each sample counts."""
+    counts = _weights("fweights", fweights, n)
+    if not dtypes.is_integer(counts.dtype):
+        raise DtypeError(f"cov: fweights must be integers, but got {counts.aval}.")
+    return counts
+
+
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -181,9 +189,7 @@ def cov(
         x = pm.convert(x, result_dtype)
     x = pm.precise(x)
     free = (0 if bias else 1) if ddof is None else ddof
-    counts = None if fweights is None else _weights("fweights", fweights, n)
-    if counts is not None and not dtypes.is_integer(counts.dtype):
-        raise DtypeError(f"cov: fweights must be integers, but got {counts.aval}.")
+    counts = None if fweights is None else _counts(fweights, n)
     shares = None if aweights is None else _weights("aweights", aweights, n)
     weights = counts if shares is None else shares if counts is None else counts * shares
     if weights is not None and dtype is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import attrs
 import numpy as np
@@ -71,6 +71,39 @@ class _Pieces(NamedTuple):
     used: Array
 
 
+#: The integrand near an end: of the distance from it, and the side.
+_Integrand: TypeAlias = Callable[[Array, Array], Array]
+
+
+def _piece(
+    integrand: _Integrand, start: Array, stop: Array, scale: Array
+) -> tuple[Array, Array, Array]:
+    """Return the integral over a piece, the estimate of its error, and that of its size."""
+    half = (stop - start) / 2
+    nodes = (start + stop) / 2 + half * _NODES.astype(half.dtype)
+    distances = jnp.abs(scale) * jnp.exp(nodes)
+    near = jnp.where(scale == 0, nodes, distances)
+    values = api.vmap(integrand, (0, None))(near, scale)
+    values = values * jnp.where(scale == 0, 1, distances)
+    value, gauss = (half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS))
+    return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
+
+
+def _beyond(
+    integrand: _Integrand, cut: Array, side: float, total: Array, error: Array
+) -> tuple[Array, Array]:
+    """Add the integral of a power between an end and a cut, and the error."""
+    distances = cut * jnp.array([1.0, 2, 4], cut.dtype)
+    values = api.vmap(integrand, (0, None))(distances, jnp.asarray(side, cut.dtype))
+    ratios = values[:-1] / jnp.where(values[1:] == 0, 1, values[1:])
+    powers = jnp.log2(jnp.where(ratios > 0, ratios, 1))
+    powers = jnp.where(values[0] == 0, 0, powers)
+    diverges = jnp.any(powers > 0.999)
+    both = cut * values[0] / (1 - jnp.where(diverges, 0, powers))
+    doubt = jnp.where(diverges, math.inf, 4 * jnp.abs(both[0] - both[1]))
+    return total + both[0], error + lax.stop_gradient(doubt)
+
+
 @attrs.frozen(cache_hash=True)
 class _Integral(on_host.StagedObjective):
     """An integral over the unit interval, with whether the limits are infinite."""
@@ -122,19 +155,7 @@ class _Integral(on_host.StagedObjective):
             u, v = (jnp.where(flip, 1 - near, near) for flip in (scale < 0, scale >= 0))
             return self.on_unit(consts, low, high, u, v)
 
-        def sums(start: Array, stop: Array, scale: Array) -> tuple[Array, Array, Array]:
-            """Return the integral over a piece, the estimate of its error, and that of its size."""
-            half = (stop - start) / 2
-            nodes = (start + stop) / 2 + half * _NODES.astype(half.dtype)
-            distances = jnp.abs(scale) * jnp.exp(nodes)
-            near = jnp.where(scale == 0, nodes, distances)
-            values = api.vmap(integrand, (0, None))(near, scale)
-            values = values * jnp.where(scale == 0, 1, distances)
-            value, gauss = (
-                half * jnp.dot(jnp.asarray(w, half.dtype), values) for w in (_WEIGHTS, _GAUSS)
-            )
-            return value, jnp.abs(value - gauss), half * jnp.abs(values).mean() * 2
-
+        sums = partial(_piece, integrand)
         limit, n = self.limit, edges.size - 1
         edges = jnp.sort(lax.stop_gradient(jnp.where(jnp.isfinite(edges), edges, 1)))
         rest = jnp.full(limit - n, 0.5, low.dtype)
@@ -170,18 +191,6 @@ class _Integral(on_host.StagedObjective):
             scales = s.scale.at[i].set(scale).at[n].set(scale)
             return _Pieces(lows, highs.at[n].set(stop), scales, value, error, size, n + 1)
 
-        def beyond(cut: Array, side: float, total: Array, error: Array) -> tuple[Array, Array]:
-            """Add the integral of a power between an end and a cut, and the error."""
-            distances = cut * jnp.array([1.0, 2, 4], cut.dtype)
-            values = api.vmap(integrand, (0, None))(distances, jnp.asarray(side, cut.dtype))
-            ratios = values[:-1] / jnp.where(values[1:] == 0, 1, values[1:])
-            powers = jnp.log2(jnp.where(ratios > 0, ratios, 1))
-            powers = jnp.where(values[0] == 0, 0, powers)
-            diverges = jnp.any(powers > 0.999)
-            both = cut * values[0] / (1 - jnp.where(diverges, 0, powers))
-            doubt = jnp.where(diverges, math.inf, 4 * jnp.abs(both[0] - both[1]))
-            return total + both[0], error + lax.stop_gradient(doubt)
-
         cuts = lax.stop_gradient(self.cuts(low, high))
         state = _Pieces(*starts, scale, value, error, size, jnp.asarray(n))
         last = while_loop(going, halve, lax.stop_gradient(state))
@@ -192,7 +201,7 @@ class _Integral(on_host.StagedObjective):
         total, error = lax.fori_loop(0, last.used, add, jnp.zeros_like(low)), last.error.sum()
         for cut, side in zip(cuts, (1.0, -1.0), strict=True):
             is_used = jnp.any(last.scale * side > 0)
-            add_rest = partial(beyond, cut, side)
+            add_rest = partial(_beyond, integrand, cut, side)
             total, error = lax.cond(is_used, add_rest, lambda *sums: sums, total, error)
         return total, error
 

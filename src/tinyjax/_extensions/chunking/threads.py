@@ -20,6 +20,24 @@ from tinyjax.core.values import Array, integers as ints
 Batched: TypeAlias = Callable[[MappedAxis, Sequence[Any]], tuple[list[Array], list[int | None]]]
 
 
+def _part(
+    operands: Sequence[Array], axes: Sequence[int | None], start: int, end: int
+) -> list[Array]:
+    """Return the operands for some of the examples."""
+    return [
+        x if axis is None else slicing.slice_in_dim(x, start, end, axis=axis)
+        for x, axis in zip(operands, axes, strict=True)
+    ]
+
+
+def _joined(parts: Sequence[Sequence[Array]], axes: Sequence[int | None]) -> list[Array]:
+    """Join the results for parts of the examples."""
+    return [
+        outs[0] if axis is None else slicing.concatenate(outs, axis)
+        for axis, outs in zip(axes, zip(*parts, strict=True), strict=True)
+    ]
+
+
 def in_threads(
     batched: Batched,
     mapped: MappedAxis,
@@ -69,10 +87,7 @@ def in_threads(
         calls: list[Callable[[], Sequence[Array]]] = []
         for start, end in pairwise(bounds):
             size = end - start
-            part = [
-                x if axes[i] is None else slicing.slice_in_dim(x, start, end, axis=axes[i] or 0)
-                for i, x in zip(places, operands, strict=True)
-            ]
+            part = _part(operands, [axes[i] for i in places], start, end)
             if is_called():
                 calls.append(partial(of_part, size, *part))
                 continue
@@ -80,11 +95,7 @@ def in_threads(
                 programs[size] = stage_call(partial(of_part, size), [x.aval for x in part], fun)
             calls.append(partial(call_staged, programs[size], part, bind_part))
         at_once = is_evaluated and not any(staged.hooks for staged in programs.values())
-        parts = together(calls) if at_once else [call() for call in calls]
-        return [
-            outs[0] if axis is None else slicing.concatenate(outs, axis)
-            for axis, outs in zip(out_axes, zip(*parts, strict=True), strict=True)
-        ]
+        return _joined(together(calls) if at_once else [call() for call in calls], out_axes)
 
     operands = [arrays[i] for i in places]
     is_evaluated = not is_called() and tr.current_trace() is tr.EVAL

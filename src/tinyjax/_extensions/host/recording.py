@@ -222,6 +222,35 @@ def _recorded(
     return program, [t is None for _, t in pairs], values
 
 
+def _unpacking(
+    tangents: Sequence[staging.StagingTracer | None],
+    body: plans.PythonBody,
+    variables: dict[jx.Atom, pycode.Expression],
+) -> list[pycode.StatementNode]:
+    """Write the unpacking of tracers; ``variables`` gets those of their tangents."""
+    head: list[pycode.StatementNode] = []
+    for i, t in enumerate(tangents):
+        primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
+        if t is not None:
+            variables[t.binder] = s.attr("binder")
+            head += [
+                _refused_if(primal.attr("_trace").binary("is not", Name("trace"))),
+                pycode.Assign(s, primal.attr("tangent")),
+                pycode.Assign(primal, primal.attr("primal")),
+                _refused_if(
+                    pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
+                    pycode.call("type", s).binary("is not", Name("Tracer")),
+                    s.attr("_trace").binary("is not", Name("linear")),
+                    s.attr("aval").binary("is not", body.add("g", t.aval)),
+                ),
+            ]
+        if body.code:
+            lacking = a.binary("is", pycode.NONE)
+            head.append(pycode.Assign(a, primal.attr("_host")))
+            head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
+    return head
+
+
 def _write_step(
     primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
 ) -> tuple[Step, plans.PythonBody]:
@@ -248,30 +277,7 @@ def _write_step(
     body.scope |= {"JVPTracer": JVPTracer, "Tracer": staging.StagingTracer}
     variables: dict[jx.Atom, pycode.Expression] = {}
 
-    def capture(value: object) -> Name:
-        return body.add("g", value)
-
-    head: list[pycode.StatementNode] = []
-    for i, t in enumerate(tangents):
-        primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
-        if t is not None:
-            variables[t.binder] = s.attr("binder")
-            head += [
-                _refused_if(primal.attr("_trace").binary("is not", Name("trace"))),
-                pycode.Assign(s, primal.attr("tangent")),
-                pycode.Assign(primal, primal.attr("primal")),
-                _refused_if(
-                    pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
-                    pycode.call("type", s).binary("is not", Name("Tracer")),
-                    s.attr("_trace").binary("is not", Name("linear")),
-                    s.attr("aval").binary("is not", capture(t.aval)),
-                ),
-            ]
-        if body.code:
-            lacking = a.binary("is", pycode.NONE)
-            head.append(pycode.Assign(a, primal.attr("_host")))
-            head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
-
+    head = _unpacking(tangents, body, variables)
     tail: list[pycode.StatementNode] = [
         pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
     ]
@@ -279,14 +285,14 @@ def _write_step(
         variables[var] = constant = Name(f"k{i}")
         tail.append(pycode.Assign(constant, pycode.call("linear.atom", names[id(value)])))
     for eqn in linear.eqns:
-        inputs = [capture(x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        inputs = [body.add("g", x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
         for var in eqn.out_binders:
             variables[var] = binder = Name(f"w{len(variables)}")
-            tail.append(pycode.Assign(binder, pycode.call("Var", capture(var.aval))))
+            tail.append(pycode.Assign(binder, pycode.call("Var", body.add("g", var.aval))))
         operands, binders = [
             pycode.tuple_of(some) for some in (inputs, [variables[var] for var in eqn.out_binders])
         ]
-        made = (capture(eqn.primitive), operands, capture(eqn.params), binders)
+        made = (body.add("g", eqn.primitive), operands, body.add("g", eqn.params), binders)
         noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
         tail.append(pycode.evaluated(noted))
     results: list[pycode.Expression] = []
@@ -296,7 +302,9 @@ def _write_step(
             atom = linear.atom(tangent)
             if isinstance(atom, jx.Lit):  # it depends on no tangent
                 raise NotHereError
-            tracer = pycode.call("Tracer", Name("linear"), variables[atom], capture(tangent.aval))
+            tracer = pycode.call(
+                "Tracer", Name("linear"), variables[atom], body.add("g", tangent.aval)
+            )
             result = pycode.call("JVPTracer", Name("trace"), result, tracer)
         results.append(result)
     tail.append(pycode.returned(pycode.tuple_of(results)))

@@ -125,6 +125,10 @@ class EagerTransposer(Transposer):
     """
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
+        """Pull cotangents back by a program for such equations, or by their rules.
+
+        It is one function, since a call of another would be made for each equation.
+        """
         eqns, known = self.eqns, self.residuals
         linear_inputs, outs = self.linear_inputs, self.outs
         if self.rule is not None or len(eqns) < _FEWEST:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
@@ -34,6 +34,12 @@ class PmapFunction(Protocol[P, R_co]):
 
 #: The axis where the caller does not name it.
 _NAMELESS: Final = "of pmap"
+
+
+def _by_position(in_axes: Any, args: tuple[Any, ...], static: Collection[int]) -> tuple[Any, ...]:
+    """Return the axes of arguments by position; None for one that is static."""
+    axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
+    return tuple([None if i in static else a for i, a in enumerate(axes)])
 
 
 @checking.checked
@@ -84,11 +90,6 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     donated = ints.one_or_more(donate_argnums, "donate_argnums of pmap")
     programs: dict[int, jit.JitFunction[..., Any]] = {}
 
-    def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the axes of arguments by position; None for one that is static."""
-        axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
-        return tuple([None if i in static else a for i, a in enumerate(axes)])
-
     applied = Applied("pmap", fun)
 
     def program_for(size: int) -> jit.JitFunction[..., Any]:
@@ -96,29 +97,25 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         mesh = _mesh_of(there, size, name)
 
         def program(*args: Any, **kwargs: Any) -> Any:
-            axes = axes_of(args)
-            laid = [
-                x if i in static else _divided(x, axis, mesh)
-                for i, (x, axis) in enumerate(zip(args, axes, strict=True))
-            ]
-            named = _divided(kwargs, 0, mesh)
+            axes = _by_position(in_axes, args, static)
+            pairs = [pair for i, pair in enumerate(zip(args, axes, strict=True)) if i not in static]
 
             def of_arrays(*arrays: Any, **kwargs: Any) -> Any:
                 dynamic = iter(arrays)
                 every = [x if i in static else next(dynamic) for i, x in enumerate(args)]
                 return fun(*every, **kwargs)
 
-            arrays = [x for i, x in enumerate(laid) if i not in static]
-            of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
+            of_each = tuple([axis for _, axis in pairs])
             mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
-            return _divided(mapped(*arrays, **named), out_axes, mesh)
+            arrays = [_divided(x, axis, mesh) for x, axis in pairs]
+            return _divided(mapped(*arrays, **_divided(kwargs, 0, mesh)), out_axes, mesh)
 
-        return jit.jit(
-            wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated
-        )
+        named = wraps(applied)(program)
+        return jit.jit(named, static_argnums=tuple(static), donate_argnums=donated)
 
     def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> jit.JitFunction[..., Any]:
-        size = _length([*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)], axis_size)
+        axes = _by_position(in_axes, args, static)
+        size = _length([*_pairs(args, axes), *_pairs(kwargs, 0)], axis_size)
         if size not in programs:
             programs[size] = program_for(size)
         return programs[size]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -17,15 +17,7 @@ from tinyjax import numpy as jnp
 from tinyjax._tools.exploring.exploration import explore
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Explore a function, save the page, and print a summary.
-
-    Args:
-        arguments: those of the command line.
-
-    Returns:
-        The exit status.
-    """
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tinyjax.explore",
         description="Show what a function becomes, and what each line costs, as one HTML file.",
@@ -44,8 +36,34 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", metavar="FILE", help="the page; the function's name by default")
     parser.add_argument("--measured", action="store_true", help="measure equations one by one")
     parser.add_argument("--runs", type=int, default=10, help="how often the program is run")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Explore a function, save the page, and print a summary.
+
+    Args:
+        arguments: those of the command line.
+
+    Returns:
+        The exit status.
+    """
+    parser = _parser()
     chosen = parser.parse_args(arguments)
-    module_name, _, path = chosen.function.partition(":")
+    module, path, function = _function(parser, chosen.function)
+    values = _arguments(parser, module, path, function, chosen.args)
+    output = Path(chosen.output or f"{path}.html")
+    if not output.parent.is_dir():
+        parser.error(f"--output: there is no folder {str(output.parent)!r}")
+    exploration = explore(function, measured=chosen.measured, runs=chosen.runs)(*values)
+    file_written = exploration.save(output)
+    sys.stdout.write(f"{exploration!r}\n{file_written}\n")
+    return 0
+
+
+def _function(parser: argparse.ArgumentParser, place: str) -> tuple[ModuleType, str, Any]:
+    """Find a function by its place: its module, its path there, and the function."""
+    module_name, _, path = place.partition(":")
     if module_name.endswith(".py"):
         file = Path(module_name)
         if not file.exists():
@@ -65,9 +83,20 @@ def main(arguments: Sequence[str]) -> int:
         function = getattr(function, name)
     if not callable(function):
         parser.error(f"'{path}' is no function but {type(function).__name__}")
+    return module, path, function
+
+
+def _arguments(
+    parser: argparse.ArgumentParser,
+    module: ModuleType,
+    path: str,
+    function: Callable[..., Any],
+    expressions: Sequence[str],
+) -> list[Any]:
+    """Evaluate the arguments of a function, where it takes them."""
     known = {"np": np, "jnp": jnp, "tinyjax": import_module("tinyjax"), **vars(module)}
     try:
-        values = [eval(expression, known) for expression in chosen.args]
+        values = [eval(expression, known) for expression in expressions]
     except Exception as error:
         parser.error(f"--args: {type(error).__name__}: {error}")
     try:
@@ -79,13 +108,7 @@ def main(arguments: Sequence[str]) -> int:
             signature.bind(*values)
         except TypeError as error:
             parser.error(f"{path}{signature}: {error}. Give its arguments by --args, in Python")
-    output = Path(chosen.output or f"{path}.html")
-    if not output.parent.is_dir():
-        parser.error(f"--output: there is no folder {str(output.parent)!r}")
-    exploration = explore(function, measured=chosen.measured, runs=chosen.runs)(*values)
-    file_written = exploration.save(output)
-    sys.stdout.write(f"{exploration!r}\n{file_written}\n")
-    return 0
+    return values
 
 
 def _functions_of(module: ModuleType) -> str:

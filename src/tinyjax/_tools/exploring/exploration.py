@@ -418,6 +418,16 @@ def _operands(
     return [*operands] if all(isinstance(x, concrete.ConcreteArray) for x in operands) else None
 
 
+def _views(programs: numbering.ProgramTree) -> tuple[model.ProgramView, ...]:
+    texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
+    return tuple(
+        [
+            model.ProgramView(text.binders, text.outs, tuple(range(first, first + len(text.eqns))))
+            for text, first in zip(texts, programs.first, strict=True)
+        ]
+    )
+
+
 def _explored(
     lowered: stages.Lowered,
     traced: stages.Lowered,
@@ -459,17 +469,10 @@ def _explored(
     lines = numbering.LineNumbers()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
     waiting = costs.waiting(programs, lines)
-    texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
-    views = tuple(
-        [
-            model.ProgramView(text.binders, text.outs, tuple(range(first, first + len(text.eqns))))
-            for text, first in zip(texts, programs.first, strict=True)
-        ]
-    )
     return Exploration(
         traced.name,
         lines.finish(equations, waiting),
-        views,
+        _views(programs),
         equations,
         stablehlo.lines,
         hlo,

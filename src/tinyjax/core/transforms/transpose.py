@@ -93,7 +93,10 @@ class Transposer:
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
-        """Apply the transpose rules of the equations, the last one's first."""
+        """Apply the transpose rules of the equations, the last one's first.
+
+        It is one function, since a call of another would be made for each equation.
+        """
         eqns, known = self.eqns, self.residuals
         rule = self.apply if self.follows else self.rule
         totals, unreached = _seeds(self.outs, known, cotangents)

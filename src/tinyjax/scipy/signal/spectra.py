@@ -382,16 +382,9 @@ class _Spectra:
     scaling: str
     axis: int
 
-    def spectrum(
-        self, *values: ArrayLike, products: bool, boundary: str | None = None, padded: bool = False
-    ) -> tuple[Array, Array, Array]:
-        """Return frequencies, times, and transforms, or their products, the last axis times.
-
-        The axis of frequencies stands where that of time stood.
-        """
+    def _signals(self, values: Sequence[ArrayLike]) -> tuple[list[Array], int]:
+        """Return signals of one shape, their times along the last axis, and where that was."""
         name = self.name
-        pm.check_option(name, "scaling", self.scaling, ("density", "spectrum"))
-        pm.check_option(name, "boundary", boundary, _BOUNDARIES)
         signals = [
             pm.strong(z) for z in pm.promote_inexact(*(pm.array_of(name, z) for z in values))
         ]
@@ -403,10 +396,23 @@ class _Spectra:
         batch = pm.broadcast_shapes(*(z.shape[:-1] for z in signals))
         if not length or 0 in batch:
             raise ShapeError(f"{name} takes signals of one value at least.")
-        signals = [
+        return [
             jnp.broadcast_to(_pad_last(z, 0, length - z.shape[-1]), (*batch, length))
             for z in signals
-        ]
+        ], place
+
+    def spectrum(
+        self, *values: ArrayLike, products: bool, boundary: str | None = None, padded: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return frequencies, times, and transforms, or their products, the last axis times.
+
+        The axis of frequencies stands where that of time stood.
+        """
+        name = self.name
+        pm.check_option(name, "scaling", self.scaling, ("density", "spectrum"))
+        pm.check_option(name, "boundary", boundary, _BOUNDARIES)
+        signals, place = self._signals(values)
+        length = signals[0].shape[-1]
         win, size = _window(name, self.window, self.nperseg, length)
         real = dtypes.real_part(signals[0].dtype)
         win = win.astype(dtypes.to_complex(real) if dtypes.is_complex(win.dtype) else real)

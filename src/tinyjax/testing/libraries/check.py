@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -324,72 +325,88 @@ def check_call(call: DrawnCall, library: Library, reference: Library) -> list[Mi
         compiled = run(library, library.transforms.jit(call.program(library)), call.arrays(library))
     with reference.precise(call.wide):
         expected = run(reference, call.program(reference), call.arrays(reference))
-    hosts = [x.host for x in call.operands()]
+    is_foreign = eager.error is not None and not isinstance(eager.error, errors.TinyjaxError)
+    texts = {
+        "error class": described(eager) if is_foreign else "",
+        "eager and compiled": _from_compiled(call, library, reference, eager, compiled),
+        "reference": _from_reference(call, library, eager, expected),
+    }
+    return [Mismatch(call, between, text) for between, text in texts.items() if text]
 
-    def moved() -> list[dtypes.HostArray]:
-        with library.precise(call.wide):
-            slack = movement(library, call.program(library), hosts, eager)
-        if call.name not in ROUNDED:
-            for i, leaf in enumerate(eager.leaves):
-                slack[i] *= leaf.weak is not None and dtypes.is_inexact(leaf.value.dtype)
-        else:
-            for i, leaf in enumerate(eager.leaves):
-                if leaf.weak is not None and dtypes.is_integer(leaf.value.dtype):
-                    slack[i] += 0.5 + 1e-6 * np.abs(leaf.value.astype(np.float64))
-        return slack
 
-    def anywhere() -> list[dtypes.HostArray]:
-        """The reference rounds integers to 32 bits, after which floats may be anything."""
-        return [np.full(np.shape(leaf.value), np.inf) for leaf in eager.leaves]
-
-    mismatches: list[Mismatch] = []
-    # rounding within is not seen where there is nothing that could be rounded outside
-    whole = not inexact(hosts)
-    scaled, loose = whole or call.name in SCALED, whole or call.name in LOOSE
-
-    def note(between: str, text: str) -> None:
-        if text:
-            mismatches.append(Mismatch(call, between, text))
-
-    if eager.error is not None and not isinstance(eager.error, errors.TinyjaxError):
-        note("error class", described(eager))
-    needs_data = isinstance(compiled.error, errors.ConcretizationError)
-    if needs_data and (eager.error is not None or reference.transforms is None):
-        pass
-    elif needs_data:
+def _from_compiled(
+    call: DrawnCall, library: Library, reference: Library, eager: CallOutcome, compiled: CallOutcome
+) -> str:
+    """Return how a compiled call differs from the eager one."""
+    if isinstance(compiled.error, errors.ConcretizationError):  # it needs data
+        if eager.error is not None or reference.transforms is None:
+            return ""
         with reference.precise(call.wide):
             theirs = run(
                 reference, reference.transforms.jit(call.program(reference)), call.arrays(reference)
             )
-        if theirs.error is None:
-            note("eager and compiled", f"{described(compiled)}; the reference compiles")
-    elif any(leaf.weak is None for leaf in eager.leaves):
-        pass  # what is no array does not come out of a compiled function
-    elif (eager.error is None) != (compiled.error is None):
-        note("eager and compiled", f"{described(eager)}, compiled {described(compiled)}")
-    elif eager.error is None:
-        in_one_phase = in_phase(compiled, eager) if call.name in PHASELESS else compiled
-        note(
-            "eager and compiled",
-            differences(in_one_phase, eager, moved, zeros=False, scaled=scaled, loose=loose),
-        )
+        return "" if theirs.error else f"{described(compiled)}; the reference compiles"
+    if any(leaf.weak is None for leaf in eager.leaves):
+        return ""  # what is no array does not come out of a compiled function
+    if (eager.error is None) != (compiled.error is None):
+        return f"{described(eager)}, compiled {described(compiled)}"
+    if eager.error is not None:
+        return ""
+    moved = partial(_movement, call, library, eager)
+    return _compared(call, compiled, eager, moved, zeros=False)
+
+
+def _from_reference(
+    call: DrawnCall, library: Library, eager: CallOutcome, expected: CallOutcome
+) -> str:
+    """Return how a call differs from the reference's."""
     if (eager.error is None) != (expected.error is None):
-        note("reference", f"{described(eager)}, the reference {described(expected)}")
-    elif eager.error is None:
-        # with 64-bit defaults integers give floats of 64 bits here, and keep all their digits
-        narrowed = (
-            any(x.dtype.kind in "biu" and x.dtype.itemsize < 8 for x in hosts)
-            or "True" in repr(call)
-            or "False" in repr(call)
-        )
-        large = any(x.dtype.kind in "iu" and (np.abs(x.astype(float)) > 2**24).any() for x in hosts)
-        slack = anywhere if narrowed and large else moved
-        in_one_phase = in_phase(eager, expected) if call.name in PHASELESS else eager
-        text = differences(
-            in_one_phase, expected, slack, narrowed=narrowed, scaled=scaled, loose=loose
-        )
-        note("reference", text)
-    return mismatches
+        return f"{described(eager)}, the reference {described(expected)}"
+    if eager.error is not None:
+        return ""
+    hosts = [x.host for x in call.operands()]
+    # with 64-bit defaults integers give floats of 64 bits here, and keep all their digits
+    narrowed = (
+        any(x.dtype.kind in "biu" and x.dtype.itemsize < 8 for x in hosts)
+        or "True" in repr(call)
+        or "False" in repr(call)
+    )
+    large = any(x.dtype.kind in "iu" and (np.abs(x.astype(float)) > 2**24).any() for x in hosts)
+
+    def moved() -> list[HostArray]:
+        if narrowed and large:  # it rounds integers to 32 bits, after which floats may be anything
+            return [np.full(np.shape(leaf.value), np.inf) for leaf in eager.leaves]
+        return _movement(call, library, eager)
+
+    return _compared(call, eager, expected, moved, narrowed=narrowed)
+
+
+def _movement(call: DrawnCall, library: Library, eager: CallOutcome) -> list[HostArray]:
+    """Return by how much the results of a call move where its operands are rounded."""
+    with library.precise(call.wide):
+        slack = movement(library, call.program(library), [x.host for x in call.operands()], eager)
+    for i, leaf in enumerate(eager.leaves):
+        if call.name not in ROUNDED:
+            slack[i] *= leaf.weak is not None and dtypes.is_inexact(leaf.value.dtype)
+        elif leaf.weak is not None and dtypes.is_integer(leaf.value.dtype):
+            slack[i] += 0.5 + 1e-6 * np.abs(leaf.value.astype(np.float64))
+    return slack
+
+
+def _compared(
+    call: DrawnCall,
+    got: CallOutcome,
+    expected: CallOutcome,
+    moved: Callable[[], Sequence[HostArray]],
+    zeros: bool = True,
+    narrowed: bool = False,
+) -> str:
+    """Return the differences of two outcomes, to the accuracy of the function."""
+    # rounding within is not seen where there is nothing that could be rounded outside
+    whole = not inexact([x.host for x in call.operands()])
+    scaled, loose = whole or call.name in SCALED, whole or call.name in LOOSE
+    got = in_phase(got, expected) if call.name in PHASELESS else got
+    return differences(got, expected, moved, zeros, narrowed, scaled, loose)
 
 
 def described(outcome: CallOutcome) -> str:
