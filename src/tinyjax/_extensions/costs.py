@@ -324,15 +324,15 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 
 
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
-    equations = _Equations()
+    totals = _Totals()
     for eqn in simplify.with_compositions(jaxpr).eqns:
-        equations.add(eqn)
-    return equations.cost()
+        totals.add(eqn)
+    return totals.cost()
 
 
 @attrs.define(eq=False, repr=False)
-class _Equations:
-    """The equations of a program, added up: no object for each of them.
+class _Totals:
+    """The totals of a program's equations, without an object for each of them.
 
     Attributes:
         count: how many there are.
