@@ -305,11 +305,6 @@ SHARED_NAMES = {
     "Primitive": "JAX's, which users make, is a subclass of ours",
 }
 MOST_SHARED_NAMES = 10
-#: Names in folders that are being rewritten. No name may be added; the rest are to go.
-NAMES_TO_DIVIDE = {
-    *("Body", "Flat", "Loop", "Origin", "Piece", "Places", "Residuals", "Run", "Scope", "Store"),
-    *("Undefined", "Writes", "_Step"),
-}
 
 
 def test_a_name_of_classes_has_one_meaning() -> None:
@@ -319,10 +314,9 @@ def test_a_name_of_classes_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(name_of(file))
     shared = {name: files for name, files in homes.items() if len(files) > 1}
-    exceptions = SHARED_NAMES.keys() | NAMES_TO_DIVIDE
     assert len(SHARED_NAMES) <= MOST_SHARED_NAMES
-    assert {name: files for name, files in shared.items() if name not in exceptions} == {}
-    assert exceptions - shared.keys() == set(), "these are divided: leave them out of the lists"
+    assert {name: files for name, files in shared.items() if name not in SHARED_NAMES} == {}
+    assert SHARED_NAMES.keys() <= shared.keys(), "these are divided: leave them out"
 
 
 def test_a_frozen_program_has_all_modules() -> None:

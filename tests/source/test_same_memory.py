@@ -20,7 +20,9 @@ from tinyjax import source
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 HEAD: Final = """
+import collections
 import copy
+import dataclasses
 import functools
 import operator
 
@@ -39,6 +41,24 @@ class Box:
 
 
 BOX = Box(np.zeros(3))
+Pair = collections.namedtuple("Pair", "first second")
+VALUES = [None]
+
+
+@dataclasses.dataclass
+class Data:
+    a: object
+
+
+@functools.lru_cache
+def value():
+    return VALUES[0]
+
+
+def cached(a):
+    VALUES[0] = a
+    value.cache_clear()
+    return value()
 
 
 def made():
@@ -85,6 +105,8 @@ np.resize(a, a.shape); np.sort(a); a.round(); np.around(a); np.concatenate([a]);
 np.hstack([a]); np.repeat(a, 1); np.tile(a, 1); np.append(a, []); a[np.ones(a.shape, bool)]
 np.diff(a, n=0); np.fix(a); np.unwrap(a); np.real_if_close(a); np.nan_to_num(a); np.cumsum(a)
 np.array(a, ndmin=1, copy=None); np.array(a, subok=True, copy=None); np.asarray(a, dtype=float)
+Pair(a, 0)._replace(second=1).first; dataclasses.replace(Data(a)).a; dataclasses.astuple(Data(a))[0]
+cached(a); collections.deque([a]).pop(); {}.setdefault("a", a); functools.reduce(same, [a])
 np.add(a, 0.0, out=a); np.trim_zeros(a + 1) - 1; a.__copy__(); copy.copy(a); copy.deepcopy(a)
 """.strip()
     .replace("\n", ";")

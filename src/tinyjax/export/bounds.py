@@ -28,7 +28,7 @@ _LARGEST: Final = 10_000
 _MOST_STEPS: Final = 200
 
 
-class Facts:
+class SizeFacts:
     """The known facts about sizes that are at least one.
 
     Args:

@@ -21,7 +21,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ShapedArray, integers as ints
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import dimension, parsing, polynomials
-from tinyjax.export.bounds import Bounds, Facts
+from tinyjax.export.bounds import Bounds, SizeFacts
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.export.unsized import unsized
 
@@ -81,7 +81,7 @@ class SymbolicScope:
         self._constraints: list[Constraint] = []
         self._rules: dict[Term, tuple[int, Polynomial]] = {}
         self._bounds: dict[Polynomial, Bounds] = {}
-        self._knowledge: Facts | None = None
+        self._knowledge: SizeFacts | None = None
         for text in constraints_str:
             if not isinstance(text, str):
                 raise ArgumentError(f"a symbolic constraint is a string, not {shortened(text)}.")
@@ -171,7 +171,7 @@ class SymbolicScope:
                 differences = [c.difference for c in self._constraints]
                 equal = [c.difference for c in self._constraints if c.equal]
                 differences += [polynomials.add((), difference, -1) for difference in equal]
-                self._knowledge = Facts(differences)
+                self._knowledge = SizeFacts(differences)
             bounds = self._bounds[p] = self._knowledge.bounds(p)
         return bounds
 

@@ -37,7 +37,7 @@ _SMALLER: Final = 4
 
 
 @attrs.frozen(eq=False, repr=False)
-class Choice:
+class StrategyChoice:
     """The strategy for a loop.
 
     Attributes:
@@ -49,7 +49,9 @@ class Choice:
     reason: str
 
 
-def choose(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]) -> Choice:
+def choose(
+    view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+) -> StrategyChoice:
     """Choose how reverse mode goes back through a loop.
 
     With the setting ``explain`` the logger ``tinyjax`` is told the reason.
@@ -66,12 +68,14 @@ def choose(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool,
     return choice
 
 
-def _choice(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]) -> Choice:
+def _choice(
+    view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+) -> StrategyChoice:
     build = partial(Replay.build, view.body, nonzero, nonzero_out)
     size, watched = view.checkpoints, _watched(view)
     if isinstance(view, ScanView) and view.params.checkpoints is not None:
         reason = f"{size} states are kept, as checkpoints says"
-        return Choice(Checkpoint(view, build(), size, revolve), reason)
+        return StrategyChoice(Checkpoint(view, build(), size, revolve), reason)
     halves = Replay.linearized(view.body, nonzero, nonzero_out)
     most, plan = None if watched else view.most, None
     if most is not None and not keeping.get():
@@ -81,10 +85,10 @@ def _choice(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool
             reason = "of each iteration {:,} bytes are kept, and {:,} bytes read again".format(
                 *sizes
             )
-            return Choice(Restore(view, build(), most, plan), reason)
+            return StrategyChoice(Restore(view, build(), most, plan), reason)
     if isinstance(view, ScanView):
         reason = watched or "nothing takes much fewer bytes"
-        return Choice(None, f"residuals of all iterations are stacked: {reason}")
+        return StrategyChoice(None, f"residuals of all iterations are stacked: {reason}")
     assert isinstance(view, WhileView), "there are two kinds of loops"
     replay = build()
     if most is not None:
@@ -93,15 +97,15 @@ def _choice(view: LoopView, nonzero: LoopOperands[bool], nonzero_out: tuple[bool
                 replay = build()
         if (nbytes := _nbytes(replay.halves, most)) <= view.memory:
             reason = f"residuals of up to {most:,} iterations are stacked: {nbytes:,} bytes"
-            return Choice(Stack(view, replay, most), reason)
+            return StrategyChoice(Stack(view, replay, most), reason)
     if not watched and (rows := _rows(view, replay)):
         reason = f"residuals of {rows:,} iterations are stacked; if there are more, all run again"
-        return Choice(StackOrCheckpoint(view, replay, rows, size), reason)
+        return StrategyChoice(StackOrCheckpoint(view, replay, rows, size), reason)
     if not watched and size >= MANY:
         reason = f"{size} states are kept, equally far apart"
-        return Choice(Checkpoint(view, replay, size, equidistant), reason)
+        return StrategyChoice(Checkpoint(view, replay, size, equidistant), reason)
     reason = f"{size} states are kept, placed while it runs: {watched or 'these are few'}"
-    return Choice(Checkpoint(view, replay, size, online), reason)
+    return StrategyChoice(Checkpoint(view, replay, size, online), reason)
 
 
 def _watched(view: LoopView) -> str:

@@ -15,7 +15,7 @@ from tinyjax import tree
 from tinyjax._extensions.checkpointing.choice import choose
 from tinyjax._extensions.checkpointing.replay import Replay
 from tinyjax._extensions.checkpointing.restoring import keeping_residuals, reads_restored
-from tinyjax._extensions.checkpointing.strategies import Record, Restore, Strategy
+from tinyjax._extensions.checkpointing.strategies import LoopRecord, Restore, Strategy
 from tinyjax._extensions.checkpointing.trip_counts import of_while
 from tinyjax._extensions.checkpointing.views import LoopView, ScanView, WhileView
 from tinyjax._primitives.linear_maps import LinearMapParams, def_linear_map
@@ -30,10 +30,10 @@ from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.jaxpr import (
-    Facts,
     Inverse,
     Jaxpr,
     JaxprEqn,
+    ProgramFacts,
     eval_jaxpr,
     with_facts,
 )
@@ -180,8 +180,8 @@ class _Programs:
         avals = recording.jaxpr.out_avals
         results, residuals = avals[: len(avals) - n], avals[len(avals) - n :]
 
-        def read(leaves: Arrays) -> Record:
-            record: Record = tree.unflatten(structure, leaves)
+        def read(leaves: Arrays) -> LoopRecord:
+            record: LoopRecord = tree.unflatten(structure, leaves)
             return record
 
         def pushed(*args: Array) -> Arrays:
@@ -206,7 +206,7 @@ class _Programs:
                 first = len(recording.consts) + view.first_carry
                 last = len(avals) - len(strategy.plan.places)
                 places = [(first + i, i, last + at) for at, i in enumerate(strategy.plan.places)]
-                facts = Facts(inverse=Inverse(inverse.jaxpr, len(results), places))
+                facts = ProgramFacts(inverse=Inverse(inverse.jaxpr, len(results), places))
                 recording = attrs.evolve(recording, jaxpr=with_facts(recording.jaxpr, facts))
         return cls(recording, params, consts)
 

@@ -67,7 +67,7 @@ def _bytes(count: int) -> str:
     return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
-class Residuals(list[Residual]):
+class ResidualTable(list[Residual]):
     """Records of residuals; a list, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
@@ -95,7 +95,7 @@ class Residuals(list[Residual]):
 _MOST_ROWS: Final = 30
 
 
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> ResidualTable:
     """List the residuals that a reverse-mode derivative of a function keeps for its backward pass.
 
     Args:
@@ -141,7 +141,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
         else:
             i = places[atom] - num_consts
             entries.append((i, Residual(shape, dtype, calling.argument_path(f, in_tree, i))))
-    return Residuals([residual for _, residual in sorted(entries, key=lambda pair: pair[0])])
+    return ResidualTable([residual for _, residual in sorted(entries, key=lambda pair: pair[0])])
 
 
 def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Location | None]:

@@ -116,7 +116,7 @@ Pull: TypeAlias = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
 
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
-class Store:
+class StateStore:
     """The states of a loop that are kept, in the order of their iterations.
 
     The state before the first iteration is always known, so the first slot is free for another one.
@@ -138,7 +138,7 @@ class Store:
     slots: Arrays
 
     @classmethod
-    def start(cls, state: Arrays, size: int) -> Store:
+    def start(cls, state: Arrays, size: int) -> StateStore:
         """Keep nothing but the first state."""
         places, none = iota((size,), INT, 0), integer(0)
         return cls(full((size,), 0, INT), places, none, integer(1), stacks(state, size))
@@ -161,7 +161,7 @@ class Store:
         """Return the slots with a state in one place."""
         return write(self.slots, state, place)
 
-    def push(self, position: Array, state: Arrays, keep: Array) -> Store:
+    def push(self, position: Array, state: Arrays, keep: Array) -> StateStore:
         """Keep a state after the others, if it is marked; else overwrite the first slot."""
         zero = full_like(self.depth, 0)
         place = ew.select(keep, element(self.places, self.depth), zero)
@@ -170,7 +170,7 @@ class Store:
         positions = ew.select(here, _everywhere(position, self.size), self.positions)
         depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
         last = ew.select(keep, self.last, position)
-        return Store(positions, self.places, last, depth, self.write(place, state))
+        return StateStore(positions, self.places, last, depth, self.write(place, state))
 
     def load(self, init: Arrays, iterations: Array, end: Array) -> tuple[Array, list[Array]]:
         """Return the position of the state nearest before an iteration, and the state.
@@ -192,7 +192,7 @@ class Store:
             ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
         ]
 
-    def pop(self, target: Array) -> Store:
+    def pop(self, target: Array) -> StateStore:
         """Free the latest state if it is at this position; the first one stays."""
         done = ew.and_(ew.eq(self.latest, target), ew.gt(self.depth, integer(1)))
         return attrs.evolve(self, depth=ew.sub(self.depth, ew.convert_element_type(done, INT)))
@@ -227,13 +227,15 @@ class Store:
             The sums and the cotangents of the first state.
         """
 
-        def iteration(now: tuple[Array, Store, S, Arrays]) -> tuple[Array, Store, S, Arrays]:
+        def iteration(
+            now: tuple[Array, StateStore, S, Arrays],
+        ) -> tuple[Array, StateStore, S, Arrays]:
             end, kept, sums, cts = now
             target = plus(end, -1)
             position, loaded = kept.load(init, iterations, end)
             state: Arrays = loaded
 
-            def segment(now: tuple[Array, Arrays, Store]) -> tuple[Array, Arrays, Store]:
+            def segment(now: tuple[Array, Arrays, StateStore]) -> tuple[Array, Arrays, StateStore]:
                 start, state, kept = now
                 stop = ew.add(start, advance(ew.sub(end, start), kept.free))
 
@@ -312,11 +314,11 @@ class OnlineStore:
 
     victim: Array
     loss: Array
-    checkpoints: Store
+    checkpoints: StateStore
 
     @classmethod
     def start(cls, state: Arrays, size: int) -> OnlineStore:
-        kept = Store.start(state, size)
+        kept = StateStore.start(state, size)
         return cls(integer(0), integer(_UNAFFORDABLE), kept)
 
     def offer(self, position: Array, state: Arrays) -> OnlineStore:
@@ -352,7 +354,7 @@ class OnlineStore:
         changed = ew.and_(keep, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
         last, slots = ew.select(keep, kept.last, position), kept.write(place, state)
-        return OnlineStore(victim, loss, Store(positions, places, last, depth, slots))
+        return OnlineStore(victim, loss, StateStore(positions, places, last, depth, slots))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Return which state to spare for one at this position, and whether that is worth it."""
@@ -454,7 +456,7 @@ class Stacked:
         size: int,
         observer: Observer | None,
     ) -> tuple[S, Arrays]:
-        """Pull cotangents back through the iterations of a loop, as ``Store.go_back`` does.
+        """Pull cotangents back through the iterations of a loop, as ``StateStore.go_back`` does.
 
         It goes by blocks of as many iterations as there is space for. Nobody observes it.
         """

@@ -21,7 +21,7 @@ from tinyjax._extensions.checkpointing.restoring import Restoration
 from tinyjax._extensions.checkpointing.schedule import (
     OnlineStore,
     Stacked,
-    Store,
+    StateStore,
     advance,
     integer,
     plus,
@@ -80,7 +80,7 @@ class Saved:
 
 @tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
-class Record:
+class LoopRecord:
     """The record of a loop that was run, for its derivatives.
 
     Attributes:
@@ -93,7 +93,7 @@ class Record:
 
     iterations: Array
     operands: LoopOperands[Array] | None = None
-    states: Store | Stacked | None = None
+    states: StateStore | Stacked | None = None
     saved: Saved | None = None
     arrays: Arrays = ()
 
@@ -111,16 +111,16 @@ class Strategy(ABC):
     replay: Replay
 
     @abstractmethod
-    def record(self, args: Arrays) -> tuple[Arrays, Record]:
+    def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
         """Run the loop; return its results, and the record for its derivatives."""
 
     @abstractmethod
-    def push(self, record: Record, tangents: LoopOperands[Array]) -> Arrays:
+    def push(self, record: LoopRecord, tangents: LoopOperands[Array]) -> Arrays:
         """Push tangents of the operands forward to the results."""
 
     @abstractmethod
     def pull(
-        self, record: Record, cotangents: LoopResults[Array], replay: Replay
+        self, record: LoopRecord, cotangents: LoopResults[Array], replay: Replay
     ) -> LoopOperands[Array]:
         """Pull cotangents of the results back to the operands.
 
@@ -158,7 +158,7 @@ class Stack(Strategy):
         """The body, whose primal half returns what is kept."""
         return self.replay.halves
 
-    def record(self, args: Arrays) -> tuple[Arrays, Record]:
+    def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
         view, m = self.view, len(self.halves.nonzero_out)
         operands = view.operands(args)
         kept = Residuals.collect(self.halves, operands, m)
@@ -171,9 +171,9 @@ class Stack(Strategy):
             *kept.recipe_values,
             [] if kept.recipe is None else [operands.xs[i] for i in kept.recipe.inputs],
         )
-        return outs, Record(n, saved=saved)
+        return outs, LoopRecord(n, saved=saved)
 
-    def push(self, record: Record, tangents: LoopOperands[Array]) -> Arrays:
+    def push(self, record: LoopRecord, tangents: LoopOperands[Array]) -> Arrays:
         return self._push(lambda i: self.before(i, record, ())[1], record.iterations, tangents)
 
     def _push(
@@ -194,7 +194,7 @@ class Stack(Strategy):
         return self.view.again(iteration, tangents, linear, iterations, memory, self.rows).flat
 
     def pull(
-        self, record: Record, cotangents: LoopResults[Array], replay: Replay
+        self, record: LoopRecord, cotangents: LoopResults[Array], replay: Replay
     ) -> LoopOperands[Array]:
         pull = self._pulling(cotangents, replay)
 
@@ -209,11 +209,11 @@ class Stack(Strategy):
         _, _, (consts, xs), carry = self.view.repeat(_is_before, iteration, start, self.rows)
         return LoopOperands(consts, carry, xs)
 
-    def before(self, i: Array, record: Record, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    def before(self, i: Array, record: LoopRecord, arrays: Arrays) -> tuple[Arrays, Arrays]:
         """Return restored arrays as they were before an iteration, and its residuals."""
         return arrays, self.saved_at(i, record)
 
-    def saved_at(self, i: Array, record: Record) -> list[Array]:
+    def saved_at(self, i: Array, record: LoopRecord) -> list[Array]:
         """Return what is kept of an iteration."""
         view, halves, saved = self.view, self.halves, record.saved
         assert saved is not None, "record has saved it"
@@ -254,16 +254,16 @@ class Restore(Stack):
     def halves(self) -> LinearizedJaxpr:
         return self.plan.halves
 
-    def record(self, args: Arrays) -> tuple[Arrays, Record]:
+    def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
         outs, record = super().record(args)
         return outs, attrs.evolve(record, arrays=[outs[i] for i in self.plan.places])
 
-    def before(self, i: Array, record: Record, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    def before(self, i: Array, record: LoopRecord, arrays: Arrays) -> tuple[Arrays, Arrays]:
         n = len(arrays)
         outs = eval_jaxpr(self.plan.halves.tangent, [*self.saved_at(i, record), *arrays])
         return outs[:n], outs[n:]
 
-    def restore(self, record: Record) -> Arrays:
+    def restore(self, record: LoopRecord) -> Arrays:
         """Return the arrays as they were before the loop."""
 
         def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
@@ -273,7 +273,7 @@ class Restore(Stack):
         start = (record.iterations, record.arrays)
         return self.view.repeat(_is_before, iteration, start, self.rows)[1]
 
-    def push(self, record: Record, tangents: LoopOperands[Array]) -> Arrays:
+    def push(self, record: LoopRecord, tangents: LoopOperands[Array]) -> Arrays:
         """Stack the residuals, backwards, before tangents are pushed forward by them."""
         tangent = self.replay.halves.tangent
         avals = tangent.in_avals[: len(self.replay.halves.forwarded)]
@@ -290,7 +290,7 @@ class Restore(Stack):
 
 
 #: Runs a loop, and keeps so many states of it.
-Placement: TypeAlias = Callable[[LoopView, Replay, int, Arrays], tuple[Arrays, Record]]
+Placement: TypeAlias = Callable[[LoopView, Replay, int, Arrays], tuple[Arrays, LoopRecord]]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -305,10 +305,10 @@ class Checkpoint(Strategy):
     size: int
     placement: Placement
 
-    def record(self, args: Arrays) -> tuple[Arrays, Record]:
+    def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
         return self.placement(self.view, self.replay, self.size, args)
 
-    def push(self, record: Record, tangents: LoopOperands[Array]) -> Arrays:
+    def push(self, record: LoopRecord, tangents: LoopOperands[Array]) -> Arrays:
         """Run the loop again, with tangents."""
         replay = self.replay
         tangent, m = replay.halves.tangent, len(replay.linear.carry)
@@ -325,7 +325,7 @@ class Checkpoint(Strategy):
         return outs.divided(needed)[1].flat
 
     def pull(
-        self, record: Record, cotangents: LoopResults[Array], replay: Replay
+        self, record: LoopRecord, cotangents: LoopResults[Array], replay: Replay
     ) -> LoopOperands[Array]:
         view, operands = self.view, record.operands
         pull = self._pulling(cotangents, replay)
@@ -348,7 +348,7 @@ class Checkpoint(Strategy):
         return LoopOperands(consts, carry, xs)
 
 
-def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, Record]:
+def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, LoopRecord]:
     """Keep states where the schedule is the best there is: the number of iterations is known."""
     assert isinstance(view, ScanView), "a while_loop has no known length"
     loop, length, operands = view.body, view.params.length, view.operands(args)
@@ -360,7 +360,9 @@ def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Ar
         after = loop.results(replay.body(LoopOperands(operands.consts, carry, slices)))
         return plus(i, 1), after.carry, view.write(ys, after.ys, i)
 
-    def segment(now: tuple[Array, Arrays, Arrays, Store]) -> tuple[Array, Arrays, Arrays, Store]:
+    def segment(
+        now: tuple[Array, Arrays, Arrays, StateStore],
+    ) -> tuple[Array, Arrays, Arrays, StateStore]:
         start, carry, ys, kept = now
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
@@ -370,15 +372,15 @@ def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Ar
 
     ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
     init = operands.carry
-    start = (integer(0), init, ys, Store.start(replay.part(init), size))
+    start = (integer(0), init, ys, StateStore.start(replay.part(init), size))
     observer = None if view.observer is None else view.observer.reading(0)
     _, carry, ys, kept = run_while(
         lambda now: lt(now[0], integer(length)), segment, start, size, observer
     )
-    return [*carry, *ys], Record(integer(length), operands.marked(replay.needed), kept)
+    return [*carry, *ys], LoopRecord(integer(length), operands.marked(replay.needed), kept)
 
 
-def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, Record]:
+def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, LoopRecord]:
     """Keep states that would be the best if the loop ended after the next iteration."""
     assert isinstance(view, WhileView), "the length of a scan is known"
     operands, goes_on = view.operands(args), view.goes_on(args)
@@ -391,10 +393,12 @@ def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arr
     init = operands.carry
     start = (init, integer(0), OnlineStore.start(replay.part(init), size))
     state, n, kept = run_while(lambda now: goes_on(now[0]), iteration, start, size, view.observer)
-    return state, Record(n, operands.marked(replay.needed), kept.checkpoints)
+    return state, LoopRecord(n, operands.marked(replay.needed), kept.checkpoints)
 
 
-def equidistant(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, Record]:
+def equidistant(
+    view: LoopView, replay: Replay, size: int, args: Arrays
+) -> tuple[Arrays, LoopRecord]:
     """Keep states that are equally far apart, and farther the longer the loop is."""
     assert isinstance(view, WhileView), "the length of a scan is known"
     operands = view.operands(args)
@@ -405,7 +409,7 @@ def equidistant(view: LoopView, replay: Replay, size: int, args: Arrays) -> tupl
         replay.part,
         size,
     )
-    return state, Record(n, operands.marked(replay.needed), kept)
+    return state, LoopRecord(n, operands.marked(replay.needed), kept)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -422,16 +426,16 @@ class StackOrCheckpoint(Stack):
     def _again(self) -> Checkpoint:
         return Checkpoint(self.view, self.replay, self.size, online)
 
-    def record(self, args: Arrays) -> tuple[Arrays, Record]:
+    def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
         outs, record = super().record(args)
         operands = self.view.operands(args).marked(self.replay.needed)
         return outs, attrs.evolve(record, operands=operands)
 
-    def push(self, record: Record, tangents: LoopOperands[Array]) -> Arrays:
+    def push(self, record: LoopRecord, tangents: LoopOperands[Array]) -> Arrays:
         return self._again.push(record, tangents)
 
     def pull(
-        self, record: Record, cotangents: LoopResults[Array], replay: Replay
+        self, record: LoopRecord, cotangents: LoopResults[Array], replay: Replay
     ) -> LoopOperands[Array]:
         n = record.iterations
         fits = le(n, integer(self.rows))
@@ -440,7 +444,7 @@ class StackOrCheckpoint(Stack):
 
         def from_start(*cts: Array) -> Sequence[Array]:
             assert record.operands is not None, "record has kept them"
-            states = Store.start(record.operands.carry, self.size)
+            states = StateStore.start(record.operands.carry, self.size)
             long = attrs.evolve(record, iterations=many, states=states)
             return self._again.pull(long, LoopResults(cts), replay).flat
 

@@ -51,7 +51,7 @@ INTERVAL: Final[RuleKey[Callable[[jx.JaxprEqn, Sequence[Interval]], Interval]]] 
 _MOST: Final = 2**24
 #: Further than any integer.
 _FAR: Final = 2**65
-_COUNTED: Final = jx.Facts(is_counted=True)
+_COUNTED: Final = jx.ProgramFacts(is_counted=True)
 
 
 def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

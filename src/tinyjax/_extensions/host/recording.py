@@ -19,7 +19,7 @@ from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.operands import raw_host
 
 
-class Replay(staging.StagingTrace):
+class RecordingTrace(staging.StagingTrace):
     """A trace that records evaluation, and enters functions that have rules of their own."""
 
     __slots__ = ()
@@ -49,7 +49,7 @@ def make_program(
         result: its result.
     """
     flat, structure = tree.flatten((list(args), list(kwargs.values())))
-    trace = Replay(tr.EVAL, fun)
+    trace = RecordingTrace(tr.EVAL, fun)
     try:
         with frames.STAGING_LEVEL, tr.Running(trace):
             # in the order in which ``_add`` takes the data
@@ -261,7 +261,7 @@ def _write_step(
         params: its parameters.
         pairs: its operands, and their tangents.
     """
-    trace = Replay(tr.EVAL)
+    trace = RecordingTrace(tr.EVAL)
     with frames.STAGING_LEVEL, tr.Running(trace):
         primals, linear = trace.new_inputs([x.aval for x, _ in pairs]), _Tangents(trace)
         tangents = [None if t is None else linear.new_input(t.aval) for _, t in pairs]

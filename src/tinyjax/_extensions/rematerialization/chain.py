@@ -22,7 +22,7 @@ _LEVELS: Final = 2048
 
 
 @attrs.frozen
-class Piece:
+class ChainPiece:
     """A way to process some consecutive blocks of a chain.
 
     Attributes:
@@ -42,7 +42,9 @@ class Piece:
     variant: int | None = None
 
 
-def cheapest(pieces: Sequence[Piece], num_blocks: int, budget: int) -> tuple[Piece, ...] | None:
+def cheapest(
+    pieces: Sequence[ChainPiece], num_blocks: int, budget: int
+) -> tuple[ChainPiece, ...] | None:
     """Choose pieces that follow one another through a chain.
 
     Args:
@@ -70,7 +72,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, budget: int) -> tuple[Pie
         origins[piece.stop, shift:last][better] = number
     if not np.isfinite(costs[num_blocks]).any():
         return None
-    chosen: list[Piece] = []
+    chosen: list[ChainPiece] = []
     place, level = num_blocks, int(costs[num_blocks].argmin())
     while place:
         piece = pieces[origins[place, level]]
@@ -79,7 +81,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, budget: int) -> tuple[Pie
     return tuple(reversed(chosen))
 
 
-def least_memory(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
+def least_memory(pieces: Sequence[ChainPiece], num_blocks: int, enough: int) -> int:
     """Return the least memory for which there is a way, to a thousandth; ``enough`` has one."""
     too_little = 0
     while enough - too_little > max(1, enough // 1000):
@@ -97,7 +99,7 @@ def _levels(budget: int) -> tuple[int, int]:
     return unit, budget // unit + 1 if budget >= 0 else 0
 
 
-def _fits(pieces: Sequence[Piece], num_blocks: int, budget: int) -> bool:
+def _fits(pieces: Sequence[ChainPiece], num_blocks: int, budget: int) -> bool:
     """Return whether there is a way: the one that keeps the least up to each block is followed."""
     unit, levels = _levels(budget)
     least = [0 if levels else inf, *[inf] * num_blocks]

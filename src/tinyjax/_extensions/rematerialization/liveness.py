@@ -131,7 +131,7 @@ class _Buffer:
 
 
 @attrs.frozen(eq=False)
-class _Step:
+class _LiveOperation:
     """An operation, with those that it computes on the way.
 
     Attributes:
@@ -147,9 +147,9 @@ class _Step:
     made: Sequence[jx.Var]
 
 
-def _of_convolution(node: jx.Var | _Step) -> int:
+def _of_convolution(node: jx.Var | _LiveOperation) -> int:
     """Return the bytes of a convolution's result; 0 for another equation."""
-    if not isinstance(node, _Step) or not isinstance(node.eqn.params, ConvParams):
+    if not isinstance(node, _LiveOperation) or not isinstance(node.eqn.params, ConvParams):
         return 0
     return _size(node.made[0])
 
@@ -206,10 +206,10 @@ class _Program:
         peak = max(map(temporary_bytes, programs_run(eqn)), default=0)
         return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
 
-    def _steps(self) -> list[_Step]:
+    def _steps(self) -> list[_LiveOperation]:
         """Return XLA's steps in order: ready operations, first come, first served."""
-        steps: list[_Step] = []
-        readers: defaultdict[jx.Var, list[_Step]] = defaultdict(list)
+        steps: list[_LiveOperation] = []
+        readers: defaultdict[jx.Var, list[_LiveOperation]] = defaultdict(list)
         for eqn in self.eqns:
             # conditionals take what they are given in any order of axes, and copy it inside
             fusions = self.fusions
@@ -220,7 +220,7 @@ class _Program:
             self.read.update(dict.fromkeys(eqn.out_binders, reading))
             self.read.update({v: (frozenset((v,)), frozenset()) for v in made})
             if made:
-                step = _Step(eqn, *reading, made)
+                step = _LiveOperation(eqn, *reading, made)
                 if not step.read and len(made) == 1 and made[0].aval.size == 1:  # a constant
                     self.read[made[0]] = step.read, step.read
                     continue
@@ -231,16 +231,18 @@ class _Program:
         for taking in readers.values():  # XLA makes loops of several operations from the end
             taking.sort(key=lambda step: is_in_loops(step.eqn) * at[step])
         waiting = {step: len(step.read) for step in steps}
-        ready: deque[jx.Var | _Step] = deque(v for v in readers if v not in self.fusions.origin)
+        ready: deque[jx.Var | _LiveOperation] = deque(
+            v for v in readers if v not in self.fusions.origin
+        )
         ready.extend(step for step in steps if not step.read)
-        order: list[_Step] = []
+        order: list[_LiveOperation] = []
         while ready:
             node = ready[0]
             if _of_convolution(node):  # XLA may begin with any: suppose that it is the largest
                 node = max(ready, key=_of_convolution)
             ready.remove(node)
             values = [node] if isinstance(node, jx.Var) else node.made
-            if isinstance(node, _Step):
+            if isinstance(node, _LiveOperation):
                 order.append(node)
                 if len(node.eqn.out_binders) > 1:
                     ready.extend(values)
@@ -253,7 +255,7 @@ class _Program:
         return order
 
     def _overwritten(
-        self, step: _Step, ending: Sequence[jx.Var], inner: bool
+        self, step: _LiveOperation, ending: Sequence[jx.Var], inner: bool
     ) -> dict[jx.Var, jx.Var]:
         """Return the results that take the memory of operands ending with them.
 

@@ -21,7 +21,7 @@ from tinyjax._base import frames
 from tinyjax._extensions.checkpointing import policies, transformation
 from tinyjax._extensions.costs import estimate, iterations, programs_run, work_of
 from tinyjax._extensions.rematerialization import cut, liveness
-from tinyjax._extensions.rematerialization.chain import Piece, cheapest, least_memory
+from tinyjax._extensions.rematerialization.chain import ChainPiece, cheapest, least_memory
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.jit import program
 from tinyjax.core.primitives import shape as sh
@@ -312,7 +312,7 @@ class Chosen:
         results: bytes of the results.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChainPiece, ...]
     jaxpr: jx.Jaxpr
     peak: int
     results: int
@@ -410,10 +410,10 @@ class Chain:
         self.jaxpr: jx.Jaxpr = program_rules.dce(program_rules.inlined(jaxpr, _called))
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
-        self.pieces: tuple[Piece, ...] = tuple(self._pieces())
+        self.pieces: tuple[ChainPiece, ...] = tuple(self._pieces())
         # memory in which every piece fits
         self.enough: int = sum(piece.saved_bytes + piece.working for piece in self.pieces) + 1
-        self.solutions: dict[tuple[Piece, ...], Chosen] = {}
+        self.solutions: dict[tuple[ChainPiece, ...], Chosen] = {}
         self.least_memory: int = least_memory(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
@@ -447,15 +447,15 @@ class Chain:
         cotangents = zip(block.inputs, variant.cotangents, strict=True)
         return variant.working + sum(n for x, n in cotangents if x not in self.arguments)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[ChainPiece]:
         for start, block in enumerate(self.blocks):
             for number, variant in enumerate(block.variants):
                 kept = variant.saved + sum(self._bytes(block, variant.inputs).values())
                 working = self._working(block, variant)
-                yield Piece(start, start + 1, kept, working, variant.cost, number)
+                yield ChainPiece(start, start + 1, kept, working, variant.cost, number)
             yield from self._sequences(start)
 
-    def _sequences(self, start: int) -> Iterator[Piece]:
+    def _sequences(self, start: int) -> Iterator[ChainPiece]:
         """Sequences of blocks that keep nothing inside."""
         own: set[jx.Var] = set()
         outside: dict[jx.Var, int] = {}
@@ -472,12 +472,12 @@ class Chain:
             again = cost + variant.cost_of_saved
             if again:
                 first = outside | {x: n for x, n in needed.items() if x not in own}
-                yield Piece(start, stop, sum(first.values()), working, again)
+                yield ChainPiece(start, stop, sum(first.values()), working, again)
             outside |= {x: n for x, n in everything.items() if x not in own}
             own.update(block.outs)
             cost += block.cost
 
-    def chosen(self, pieces: tuple[Piece, ...]) -> Chosen:
+    def chosen(self, pieces: tuple[ChainPiece, ...]) -> Chosen:
         """Build the program of some pieces, and predict the memory of its derivative."""
         eqns: list[jx.JaxprEqn] = []
         for piece in pieces:

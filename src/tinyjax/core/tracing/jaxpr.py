@@ -310,7 +310,7 @@ class Inverse:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Facts:
+class ProgramFacts:
     """Facts about one program, which programs made of it do not inherit.
 
     Attributes:
@@ -322,7 +322,7 @@ class Facts:
     inverse: Inverse | None = None
 
 
-NO_FACTS: Final = Facts()
+NO_FACTS: Final = ProgramFacts()
 
 
 @final
@@ -351,7 +351,7 @@ class Jaxpr(_PrintedProgram, encoding.Digested):
     eqns: tuple[JaxprEqn, ...]
     outs: tuple[Atom, ...]
     num_consts: int = 0
-    facts: Facts = attrs.field(init=False, default=NO_FACTS)
+    facts: ProgramFacts = attrs.field(init=False, default=NO_FACTS)
     _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -497,7 +497,7 @@ class Jaxpr(_PrintedProgram, encoding.Digested):
 _set_facts = Jaxpr.__dict__["facts"].__set__
 
 
-def with_facts(jaxpr: Jaxpr, facts: Facts) -> Jaxpr:
+def with_facts(jaxpr: Jaxpr, facts: ProgramFacts) -> Jaxpr:
     """Return an equal program of which these facts are known."""
     program = attrs.evolve(jaxpr)
     _set_facts(program, facts)

@@ -94,7 +94,7 @@ class _Choice(records.Printed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Step(records.Printed):
+class _ConditionalStep(records.Printed):
     """A conditional in the list: equations for each branch.
 
     Attributes:
@@ -277,9 +277,9 @@ def _arm(items: Sequence[_Item]) -> _Arm:
     return _Arm(segments, choices)
 
 
-def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
+def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _ConditionalStep]:
     """Return conditionals one after another."""
-    steps: list[jx.JaxprEqn | _Step] = []
+    steps: list[jx.JaxprEqn | _ConditionalStep] = []
     for item in items:
         if isinstance(item, _Choice):
             _list_choice(item, item.index, False, steps)
@@ -289,7 +289,7 @@ def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
 
 
 def _list_choice(
-    choice: _Choice, index: jx.Atom, is_nested: bool, steps: list[jx.JaxprEqn | _Step]
+    choice: _Choice, index: jx.Atom, is_nested: bool, steps: list[jx.JaxprEqn | _ConditionalStep]
 ) -> None:
     """Append the steps of a conditional; an inner one has a further branch, of zeros."""
     arms = choice.arms
@@ -313,7 +313,7 @@ def _list_choice(
                 selector = jx.Var(aval)
                 inner.append((other, selector))
                 chosen.append((selector, column))
-            steps.append(_Step(choice.eqn, index, [*segments, *nothing], chosen))
+            steps.append(_ConditionalStep(choice.eqn, index, [*segments, *nothing], chosen))
             for other, selector in inner:
                 _list_choice(other, selector, True, steps)
     last = [arm.segments[-1] for arm in arms]
@@ -321,11 +321,11 @@ def _list_choice(
         (var, [*column, jx.zero_literal(var.aval)] if is_nested else column)
         for var, column in choice.results
     ]
-    steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
+    steps.append(_ConditionalStep(choice.eqn, index, [*last, *nothing], results))
 
 
 def _live_equations(
-    steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]
+    steps: Sequence[jx.JaxprEqn | _ConditionalStep], outs: Iterable[jx.Atom]
 ) -> list[jx.JaxprEqn]:
     """Return the equations for live steps; every step passes on the values that later ones use."""
     live = {x for x in outs if isinstance(x, jx.Var)}
@@ -339,7 +339,7 @@ def _live_equations(
     return eqns
 
 
-def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
+def _written_step(step: _ConditionalStep, live: set[jx.Var]) -> jx.JaxprEqn:
     results = [(var, column) for var, column in step.results if var in live]
     binders: list[jx.Var] = [var for var, _ in results]
     columns = [column for _, column in results]

@@ -45,7 +45,7 @@ def freeze(ct: Any) -> Any:
 
 
 @attrs.frozen(eq=False)
-class Undefined:
+class UndefinedCotangent:
     """The cotangent of a number that has no derivative, because a function has to know it.
 
     What is computed of it is undefined, too. It is an error only where somebody asks for it: most
@@ -57,7 +57,7 @@ class Undefined:
 
     error: Exception
 
-    def _same(self, *_: Any, **__: Any) -> Undefined:
+    def _same(self, *_: Any, **__: Any) -> UndefinedCotangent:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _same
@@ -244,7 +244,7 @@ def gradient_like(ct: Any, x: Any) -> Any:
     """Return a cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
-    if type(ct) is Undefined:
+    if type(ct) is UndefinedCotangent:
         raise ct.error
     if isinstance(x, (np.ndarray, np.generic, Array)) and not dtypes.is_inexact(x.dtype):
         return None

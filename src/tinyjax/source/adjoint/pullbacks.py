@@ -30,7 +30,7 @@ from tinyjax.source.adjoint import (
     standard_library,
 )
 from tinyjax.source.adjoint.cotangents import (
-    Undefined,
+    UndefinedCotangent,
     accumulate,
     freeze,
     gradient_like,
@@ -147,7 +147,7 @@ def value_and_pullback(
         else:
             raise
         for i in set(range(len(leaves))).difference(places):
-            undefined[i] = Undefined(error) if isinstance(leaves[i], float) else None
+            undefined[i] = UndefinedCotangent(error) if isinstance(leaves[i], float) else None
 
     return value, lambda ct: filled(undefined, back(conforming(ct, value)))
 
@@ -160,7 +160,7 @@ class LibraryTranspose:
 
     def __call__(self, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         cotangents = value_and_pullback(self.fun, args, kwargs)[1](ct)
-        return tree.map(lambda x: None if type(x) is Undefined else x, cotangents)
+        return tree.map(lambda x: None if type(x) is UndefinedCotangent else x, cotangents)
 
 
 _OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)

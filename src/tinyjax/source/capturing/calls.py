@@ -578,7 +578,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             _write_back(x, copy)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
-    return ndarrays.followed(result, given)
+    return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
 
 
 def _parts(result: Any) -> Sequence[Any]:

@@ -83,7 +83,7 @@ def as_array(
     """
     if unused.keys() - {"device", "like", "ndmax"}:
         raise TypeError(f"no function that makes an array has the options {[*unused]}")
-    if type(a) is ndarrays.Flat:
+    if type(a) is ndarrays.FlatIterator:
         flat: Any = np.ravel(a.array)
         a = flat if flat._captured_memory is a.array._captured_memory else ndarrays.read_only(flat)
         copy = None  # NumPy makes none
@@ -352,7 +352,7 @@ def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 def _ndenumerate(a: Any) -> Any:
     if not is_captured(a):
         return np.ndenumerate(a)
-    return zip(np.ndindex(*a.shape), ndarrays.Flat(a), strict=True)
+    return zip(np.ndindex(*a.shape), ndarrays.FlatIterator(a), strict=True)
 
 
 @handles(np.nditer)
@@ -366,7 +366,7 @@ def _nditer(op: Any, *args: Any, **kwargs: Any) -> Any:
     return native(np.nditer, (op, *args), kwargs)
 
 
-class _Reading(ndarrays.Flat):
+class _Reading(ndarrays.FlatIterator):
     """An iterator of ``np.nditer`` that is only iterated over: of views without axes."""
 
     __slots__ = ()

@@ -312,7 +312,7 @@ class CapturedBool(CapturedScalar):
         return format(bool(self), spec)
 
 
-class Origin:
+class ViewOrigin:
     """An array of which another is a view, and the traced elements that it had last.
 
     Args:
@@ -355,7 +355,7 @@ class CapturedArray(Captured):
     ) -> None:
         self._captured_shared: memories.Memory | None = memory
         self._captured_layout: HostArray | None = view
-        self._captured_origin = None if view is None else Origin(parent, step)
+        self._captured_origin = None if view is None else ViewOrigin(parent, step)
 
     @property
     def _captured_memory(self) -> memories.Memory:
@@ -396,7 +396,7 @@ class CapturedArray(Captured):
             origin.elements, origin.version = self._elements_by(origin), version
         return origin.elements
 
-    def _elements_by(self, origin: Origin) -> Array:
+    def _elements_by(self, origin: ViewOrigin) -> Array:
         view, parent = self._captured_view, origin.parent
         if origin.step is not None and parent is not None and parent.dtype.names is None:
             try:
@@ -479,11 +479,11 @@ class CapturedArray(Captured):
 
     @property
     def flat(self) -> Any:
-        return Flat(self)
+        return FlatIterator(self)
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        Flat(self)[:] = value
+        FlatIterator(self)[:] = value
 
     def __len__(self) -> int:
         return len(self._captured_view)
@@ -649,7 +649,7 @@ def class_of(x: Any) -> type[Any]:
     return scalar
 
 
-class Flat:
+class FlatIterator:
     """The flat iterator of an array, which reads each element late."""
 
     __slots__ = ("array", "index")
@@ -1277,7 +1277,7 @@ def to_array(x: Any) -> Any:
         return array_of(x._captured_value)
     if type(x) in (list, tuple) and is_traced(x):
         return array_of(_nested(x))
-    if type(x) is Flat:
+    if type(x) is FlatIterator:
         return np.ravel(x.array)
     return np.asarray(plain(x))
 
@@ -1576,8 +1576,8 @@ def followed(result: Any, operands: Sequence[Any]) -> Any:
     Arrays that share memory with one under capture are views of it. Those that do with an array
     from outside stay as they are.
     """
-    if type(result) in (tuple, list):
-        return type(result)([followed(part, operands) for part in result])
+    if type(result) in (tuple, list) or hasattr(type(result), "_make"):
+        return mapped(lambda part: followed(part, operands), result)
     if not issubclass(type(result), np.ndarray):
         return follow(result)
     for x in _arrays_in(operands):
@@ -1597,7 +1597,7 @@ def followed(result: Any, operands: Sequence[Any]) -> Any:
 def _arrays_in(values: Iterable[Any]) -> Iterator[Any]:
     """Yield the arrays among values, and in containers of these."""
     for x in values:
-        if type(x) in _CONTAINERS:
+        if type(x) in _CONTAINERS or issubclass(type(x), tuple):
             yield from _arrays_in(_items(x))
         elif is_array(x) or isinstance(x, np.ndarray):
             yield x
@@ -1860,12 +1860,12 @@ for _name, _ufunc in _ufuncs((abs, operator.neg, operator.pos, operator.invert),
     setattr(Captured, f"__{_name}__", lambda self, _ufunc=_ufunc: _unary(_ufunc, self))
 
 
-def _compared(flat: Flat, other: Any, ufunc: np.ufunc) -> Any:
+def _compared(flat: FlatIterator, other: Any, ufunc: np.ufunc) -> Any:
     return ufunc(flat.array.flatten(), other)
 
 
 for _name, _ufunc in _COMPARISONS.items():
-    setattr(Flat, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
+    setattr(FlatIterator, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
 
 
 def _unary(ufunc: np.ufunc, x: Any) -> Any:

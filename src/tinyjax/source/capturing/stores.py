@@ -14,7 +14,7 @@ from tinyjax.source.capturing import ndarrays, runs
 _OWN_REFERENCES: Final = 2
 
 
-class Store:
+class WrittenContainer:
     """A container that values under capture were stored in, and what it had before.
 
     Args:
@@ -79,7 +79,7 @@ def note(owner: Any) -> None:
     if run is None or id(owner) in run.stores:
         return
     if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
-        run.stores[id(owner)] = Store(owner)
+        run.stores[id(owner)] = WrittenContainer(owner)
 
 
 def insert(owner: list[Any], place: int, value: Any) -> None:

@@ -426,7 +426,7 @@ WRITERS: Final[dict[Any, Callable[[Any], Any]]] = {
 }
 
 
-class Writes(threading.local):
+class WriteLog(threading.local):
     """The writes of programs to arrays.
 
     Attributes:
@@ -452,7 +452,7 @@ class Writes(threading.local):
                 array[index] = before
 
 
-writes: Final = Writes()
+writes: Final = WriteLog()
 
 
 class InPlaceError(Exception):

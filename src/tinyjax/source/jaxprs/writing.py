@@ -174,7 +174,7 @@ class ModuleWriter:
         if aval.sharding_or_none is None:
             return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
-        where = Parameter(Scope(self), "a type", "sharding", []).write(aval.sharding)
+        where = Parameter(FunctionNames(self), "a type", "sharding", []).write(aval.sharding)
         return pycode.call("lying", Literal(f'"{_type(aval.plain)}"'), where)
 
     # Functions
@@ -182,7 +182,7 @@ class ModuleWriter:
     def function(
         self, jaxpr: jx.Jaxpr, name: str, constants: Expression | None = None
     ) -> pycode.FunctionDefinition:
-        scope = Scope(self)
+        scope = FunctionNames(self)
         keywords = () if constants is None else (("constants", constants),)
         types = tuple([self.kind(v.aval) for v in jaxpr.in_binders])
         declared = pycode.CallExpression(Name("program"), types, keywords)
@@ -191,7 +191,7 @@ class ModuleWriter:
         body.append(pycode.returned(pycode.tuple_of(map(scope.read, jaxpr.outs))))
         return pycode.FunctionDefinition(name, parameters, body, "tuple[Array, ...]", (declared,))
 
-    def equation(self, eqn: jx.JaxprEqn, scope: Scope) -> list[StatementNode]:
+    def equation(self, eqn: jx.JaxprEqn, scope: FunctionNames) -> list[StatementNode]:
         name = eqn.primitive.name
         lines: list[StatementNode] = []
         operands = tuple(map(scope.read, eqn.inputs))
@@ -227,7 +227,7 @@ class ModuleWriter:
         return Name("op").attr(f"{name}_" if is_escaped else name)
 
 
-class Scope:
+class FunctionNames:
     """The names of one function."""
 
     def __init__(self, writer: ModuleWriter) -> None:
@@ -261,7 +261,7 @@ class Parameter:
         lines: what has to stand before the equation.
     """
 
-    scope: Scope
+    scope: FunctionNames
     where: str
     hint: str
     lines: list[StatementNode]

@@ -196,7 +196,7 @@ class StagedArray(staging_values.MutableArray):
         self.assign(self.value.at[index].add(jnp.asarray(value).astype(self.dtype)))
 
 
-class Flat(StagedArray):
+class FlatArray(StagedArray):
     """The elements of an array one after the other, as ``array.flat``: its items are copies."""
 
     def item(self, index: Any) -> Any:
@@ -491,7 +491,7 @@ def _augmented(operation: Any, array: Any, operand: Any) -> Any:
     """
     if isinstance(array, np.ndarray):
         raise runtime.InPlaceError
-    if isinstance(array, Flat):
+    if isinstance(array, FlatArray):
         raise staging_values.not_staged("an augmented assignment to array.flat is not staged.")
     result = session.this_session().call(operation, (array.value, at_now(operand)), {})
     array.assign(operators.fitting(result, array) if isinstance(array, StagedArray) else result)
@@ -505,7 +505,7 @@ def _attribute_of(array: StagedArray, name: str) -> Any:
         return _part(array, name)
     if name == "flat":
         layouts = (np.empty(array.size, array.dtype),)
-        return Flat(array, _of_places(array, np.arange(array.size)), layouts, array.dtype)
+        return FlatArray(array, _of_places(array, np.arange(array.size)), layouts, array.dtype)
     if name in facts.VIEW_ATTRIBUTES:
         return _views(array, operator.attrgetter(name), (), {})
     return Method(array, name) if callable(getattr(np.ndarray, name, None)) else NOT_TAKEN

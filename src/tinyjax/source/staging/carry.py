@@ -30,8 +30,8 @@ from tinyjax.source.staging.arrays import (
     whole_of,
     with_whole,
 )
-from tinyjax.source.staging.graph import Loop
-from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.graph import LoopBlocks
+from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, buffers_in, restore
 
 T = TypeVar("T")
@@ -90,8 +90,8 @@ class Carry:
             them anew: for each the array before the loop, if that is used by others, too.
     """
 
-    run: Run
-    loop: Loop
+    run: ProgramRun
+    loop: LoopBlocks
     places: tuple[int, ...]
     iterates: bool
     values: tuple[exits.Value, ...] = ()
@@ -103,7 +103,12 @@ class Carry:
 
     @classmethod
     def at_arrival(
-        cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
+        cls,
+        run: ProgramRun,
+        loop: LoopBlocks,
+        arrival: exits.Arrival,
+        counter: int | None,
+        iterates: bool,
     ) -> Carry:
         """Return the carry of a loop for the values of one arrival at it.
 
@@ -169,7 +174,7 @@ class Carry:
         run.env[counting.items] = operators.Current(item)
         return run.follow(counting.inside, inner)
 
-    def at_test(self, arrays: Sequence[Array]) -> Run:
+    def at_test(self, arrays: Sequence[Array]) -> ProgramRun:
         """Return a run that has computed the condition at the beginning of a loop."""
         run = self.run.aside()
         run.enter(self.loop.header, self.arrival(arrays))

@@ -190,7 +190,7 @@ def _effect_of_function(
         node = find.find_definition(fun.__code__)
     except SourceError:
         return "may do more than return a value, as its source cannot be read"
-    body = Body(fun, node, seen | {fun.__code__}, own, arguments)
+    body = FunctionBody(fun, node, seen | {fun.__code__}, own, arguments)
     for inner in body.nodes:
         effect = body.effect_of(inner)
         if effect is not None:
@@ -199,7 +199,7 @@ def _effect_of_function(
     return None
 
 
-class Body:
+class FunctionBody:
     """The syntax tree of a function, and the values of its names.
 
     Attributes:

@@ -58,7 +58,7 @@ class Outcome:
         return next(iter(self.arrivals)) if len(self.arrivals) == 1 else None
 
 
-class Places(Protocol):
+class ValueNames(Protocol):
     """The program's names for an outcome's values, for messages."""
 
     def name_of(self, block: int, position: int) -> str: ...
@@ -142,7 +142,7 @@ class Value:
 
 
 @attrs.frozen(eq=False)
-class Piece:
+class StagedPiece:
     """A staged piece of a program.
 
     Attributes:
@@ -192,7 +192,7 @@ class Piece:
 
     def with_operands(
         self, own: Sequence[jx.JaxprEqn], like: Sequence[jx.JaxprEqn], content: Array
-    ) -> tuple[Piece, list[Any]]:
+    ) -> tuple[StagedPiece, list[Any]]:
         """Return the piece with the operands of its writes among its results, and those parts.
 
         Args:
@@ -246,7 +246,9 @@ def pruned(staged: staging.Staged) -> staging.Staged:
     return staging.Staged(jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), consts)
 
 
-def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.Staged], Piece]]:
+def flatten_outcome(
+    outcome: Outcome,
+) -> tuple[list[Array], Callable[[staging.Staged], StagedPiece]]:
     """Return the arrays that a staged outcome computes, and how to make a piece of the program.
 
     Raises:
@@ -287,7 +289,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[staging.St
     first = np.int32(next(iter(outcome.arrivals), 0))
     exit_part = first if outcome.exit_index is None else hold(outcome.exit_index)
     changes = {buffer: hold(content) for buffer, content in outcome.changes.items()}
-    return arrays, lambda staged: Piece(staged, values, exit_part, changes=changes)
+    return arrays, lambda staged: StagedPiece(staged, values, exit_part, changes=changes)
 
 
 def _alone(parts: Sequence[Any], made: frozenset[session.Buffer]) -> dict[int, bool]:
@@ -324,7 +326,7 @@ def stage_piece(
     run: Callable[..., Outcome],
     fun: Callable[..., Any] | None,
     avals: Sequence[av.ShapedArray] = (),
-) -> Piece:
+) -> StagedPiece:
     """Stage a piece of a program: a function of arrays of some types, and of closed-over values.
 
     Args:
@@ -332,7 +334,7 @@ def stage_piece(
         fun: the user's function, for messages.
         avals: the types of its arguments.
     """
-    finish: list[Callable[[staging.Staged], Piece]] = []
+    finish: list[Callable[[staging.Staged], StagedPiece]] = []
 
     def flat(*args: Array) -> list[Array]:
         arrays, make = flatten_outcome(run(*args))
@@ -345,7 +347,7 @@ def stage_piece(
 
 
 @attrs.frozen(eq=False)
-class Choice:
+class ChosenPart:
     """A part that is chosen: what each piece has for it (None: does not come there), and a type."""
 
     first: Any
@@ -353,7 +355,9 @@ class Choice:
     aval: av.ShapedArray
 
 
-def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
+def choose(
+    pred: Array, first: StagedPiece, second: StagedPiece, places: ValueNames, line: int
+) -> Outcome:
     """Return the outcome of one of two pieces, selected by a traced condition.
 
     Args:
@@ -366,7 +370,7 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     Raises:
         BranchTypeError: the values for a block cannot be given one type.
     """
-    choices: list[Choice] = []
+    choices: list[ChosenPart] = []
     values: dict[int, list[Value]] = {}
     for key in [*first.values, *(k for k in second.values if k not in first.values)]:
         if key in first.values and key in second.values:
@@ -381,21 +385,21 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     if len(values) > 1:
         exit_part = Slot(len(choices))
         aval = av.ShapedArray((), dtypes.int32, False)
-        choices.append(Choice(first.exit_part, second.exit_part, aval))
+        choices.append(ChosenPart(first.exit_part, second.exit_part, aval))
     changed: list[tuple[session.Buffer, Sequence[jx.JaxprEqn], int]] = []
     for buffer in dict.fromkeys((*first.changes, *second.changes)):
         content, start = buffer.content, len(choices)
         mine, others = first.writes(buffer), second.writes(buffer)
         if mine is None or others is None or not updates.are_alike(mine, others):
             yes, no = [piece.changes.get(buffer, content) for piece in (first, second)]
-            choices.append(Choice(yes, no, content.aval))
+            choices.append(ChosenPart(yes, no, content.aval))
             changed.append((buffer, (), start))
             continue
         writes: Sequence[jx.JaxprEqn] = max(mine, others, key=len)
         first, left = first.with_operands(mine, writes, content)
         second, right = second.with_operands(others, writes, content)
         avals = [x.aval for write in writes for x in write.inputs[1:]]
-        choices += map(Choice, left, right, avals)
+        choices += map(ChosenPart, left, right, avals)
         changed.append((buffer, writes, start))
     arrays = _take(pred, first, second, choices)
     for buffer, writes, start in changed:
@@ -409,22 +413,27 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
             layouts.points[id(array)] = array
         if all(x.is_own if isinstance(x, Slot) else layouts.is_own(x) for x in sides):
             layouts.own[id(array)] = array
-    return Piece(first.staged, values, exit_part).outcome(arrays)
+    return StagedPiece(first.staged, values, exit_part).outcome(arrays)
 
 
-def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
+def _pass(part: Any, piece: StagedPiece, is_first: bool, choices: list[ChosenPart]) -> Any:
     """Return a part that only one of the pieces has."""
     if isinstance(part, Cell):
         return attrs.evolve(part, content=_pass(part.content, piece, is_first, choices))
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
-    choices.append(Choice(part, None, aval) if is_first else Choice(None, part, aval))
+    choices.append(ChosenPart(part, None, aval) if is_first else ChosenPart(None, part, aval))
     return Slot(len(choices) - 1)
 
 
 def _join(
-    key: int, first: Piece, second: Piece, choices: list[Choice], places: Places, line: int
+    key: int,
+    first: StagedPiece,
+    second: StagedPiece,
+    choices: list[ChosenPart],
+    places: ValueNames,
+    line: int,
 ) -> list[Value]:
     """Return the values for a block that both pieces reach."""
     values = []
@@ -444,7 +453,7 @@ def _join(
                 joined.append(a)
                 continue
             if len(cells) > 1 and are_alike(*[cell.array for cell in cells]):
-                choices.append(Choice(a.content, b.content, first.aval(a)))
+                choices.append(ChosenPart(a.content, b.content, first.aval(a)))
                 joined.append(Cell(a.array, Slot(len(choices) - 1), True))
                 continue
             shown = [first.describe(a), second.describe(b)]
@@ -457,7 +466,7 @@ def _join(
             if aval is None:
                 raise mismatch(path, shown)
             joined.append(Slot(len(choices)))
-            choices.append(Choice(a, b, aval))
+            choices.append(ChosenPart(a, b, aval))
         whole = x.whole if x.whole is y.whole else _COMPUTED
         values.append(Value(joined, x.structure, whole))
     return values
@@ -466,7 +475,7 @@ def _join(
 _IN_PLACE: Final = (Cell, staging_values.MutableArray)
 
 
-def _describe(piece: Piece, value: Value) -> str:
+def _describe(piece: StagedPiece, value: Value) -> str:
     if value.structure is tree.LEAF:
         return piece.describe(value.parts[0])
     parts = [part.array if isinstance(part, Cell) else part for part in value.parts]
@@ -474,7 +483,7 @@ def _describe(piece: Piece, value: Value) -> str:
 
 
 def _differ(
-    place: tuple[int, int], places: Places, line: int, name: str, shown: Sequence[str]
+    place: tuple[int, int], places: ValueNames, line: int, name: str, shown: Sequence[str]
 ) -> errors.BranchTypeError:
     """Return the error of a variable that is not of one kind whatever the condition."""
     where = [f" (line {n})" if n else "" for n in places.lines_of_sides(*place, line)]
@@ -501,7 +510,9 @@ def _differ(
     return errors.BranchTypeError(text).at(places.location(line))
 
 
-def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -> Sequence[Array]:
+def _take(
+    pred: Array, first: StagedPiece, second: StagedPiece, choices: Sequence[ChosenPart]
+) -> Sequence[Array]:
     if not first.staged.jaxpr.eqns and not second.staged.jaxpr.eqns:
         return [_select(pred, w) for w in choices]  # nothing is computed, so nothing is saved
     avals = [w.aval for w in choices]
@@ -510,7 +521,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
     return cond.bind_branches(ew.convert_element_type(pred, dtypes.int32), [no, yes], [])
 
 
-def _select(pred: Array, choice: Choice) -> Array:
+def _select(pred: Array, choice: ChosenPart) -> Array:
     """Return a selection between two known parts."""
     parts = [staging_values.as_array(x) for x in (choice.first, choice.second)]
     values = convert_all(parts, [choice.aval] * 2)

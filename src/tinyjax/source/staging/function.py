@@ -42,7 +42,7 @@ from tinyjax.source.staging import (
     values as staging_values,
 )
 from tinyjax.source.staging.graph import ControlFlowGraph
-from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Entered, Session, current_session, is_read
 
 P = ParamSpec("P")
@@ -517,7 +517,7 @@ def _enter(
         ):
             outcome = _run_shared(session, program, graph, aliases, values)
         else:
-            outcome = Run(session, program, graph, aliases).execute(0, values)
+            outcome = ProgramRun(session, program, graph, aliases).execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)
@@ -585,7 +585,7 @@ class Shared:
     code: CodeType
     structure: tree.PyTreeDef
     parts: list[Any]
-    piece: exits.Piece
+    piece: exits.StagedPiece
 
     def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
         """Return whether a call may use the program."""
@@ -612,14 +612,14 @@ def _run_shared(
     known += staging_values.take_apart(_closed_over(fun))[0]
     serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
     if serving:
-        piece: exits.Piece = serving[0].piece
+        piece: exits.StagedPiece = serving[0].piece
     else:
 
         def again(*arrays: Array) -> exits.Outcome:
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
             values = (fun, *tree.unflatten(structure, filled))
-            return Run(session, program, graph, aliases).execute(0, values)
+            return ProgramRun(session, program, graph, aliases).execute(0, values)
 
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

@@ -45,7 +45,7 @@ class Test:
 
 
 @attrs.frozen(eq=False)
-class Loop:
+class LoopBlocks:
     """A loop: the blocks from which its first one is reached again.
 
     Attributes:
@@ -83,7 +83,9 @@ class ControlFlowGraph:
         self.order[ir.RETURN] = len(blocks)
         self._gone_through = gone_through(program)
         loops = analysis.natural_loops(blocks)
-        self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
+        self.loops: dict[int, LoopBlocks] = {
+            head: self._loop(head, body) for head, body in loops.items()
+        }
         #: The blocks that are reached from one, before some at which to stop.
         self.reach: Callable[[int, frozenset[int]], frozenset[int]] = cache(self._reach)
         #: The variables that hold the items of a comprehension so far.
@@ -130,12 +132,12 @@ class ControlFlowGraph:
             [i for i in both - stops if i in firsts or apart & {*self.predecessors[i]}]
         )
 
-    def _loop(self, header: int, body: frozenset[int]) -> Loop:
+    def _loop(self, header: int, body: frozenset[int]) -> LoopBlocks:
         exits = frozenset(b.target for i in body for b in self.blocks[i].branches) - body
         lines = [s.line for i in body for s in self.blocks[i].statements if s.line]
         line = self.first_line(header) or min(lines, default=0)
         counts = counting(self.blocks[header], self._gone_through)
-        return Loop(header, body, exits, counts, self._test(header, body, exits), line)
+        return LoopBlocks(header, body, exits, counts, self._test(header, body, exits), line)
 
     def _test(self, header: int, body: frozenset[int], exits: frozenset[int]) -> Test | None:
         region = {header}

@@ -27,10 +27,10 @@ from tinyjax.source.staging.carry import (
     RestructuredError,
     SingleIterationError,
 )
-from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
-from tinyjax.source.staging.graph import Loop, Test
+from tinyjax.source.staging.exits import Arrival, Outcome, StagedPiece, flatten_outcome, pruned
+from tinyjax.source.staging.graph import LoopBlocks, Test
 from tinyjax.source.staging.rolling import Rolled
-from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
 
 T = TypeVar("T")
@@ -73,8 +73,8 @@ class LoopRun:
         iterates: whether it is known that it makes an iteration.
     """
 
-    run: Run
-    loop: Loop
+    run: ProgramRun
+    loop: LoopBlocks
     inner: frozenset[int]
     items: Any
     iterates: bool = False
@@ -102,7 +102,7 @@ class LoopRun:
 
     def _repeat(self, carry: Carry) -> Outcome:
         test, session = self._cheap_test(carry), self.run.session
-        pieces: list[Callable[[staging.Staged], Piece]] = []
+        pieces: list[Callable[[staging.Staged], StagedPiece]] = []
 
         def iteration(*arrays: Array) -> list[Array]:
             buffers = len(session.buffers)
@@ -173,7 +173,7 @@ class LoopRun:
                 raise WritingError
             return [held]
 
-        def condition(aside: Run, start: Arrival) -> Array:
+        def condition(aside: ProgramRun, start: Arrival) -> Array:
             first, *others = graph.blocks[self.header].branches
             if {first.target, *[branch.target for branch in others]} == {out, inside}:
                 aside.enter(self.header, start)
@@ -477,7 +477,7 @@ class LoopRun:
         return None
 
 
-def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
+def run_loop(run: ProgramRun, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters

@@ -126,7 +126,7 @@ class Axis:
 
 
 @attrs.frozen(eq=False)
-class Places:
+class IndexedPlaces:
     """The places that an index names: of an array, or of a part of it that others name before.
 
     Attributes:
@@ -140,7 +140,7 @@ class Places:
     new: tuple[int, ...]
 
 
-def places_of(index: Any, shape: Sequence[int]) -> Places:
+def places_of(index: Any, shape: Sequence[int]) -> IndexedPlaces:
     """Return the places that an index of integers and slices names, some with traced bounds."""
     parts = list(index) if isinstance(index, tuple) else [index]
     count = sum(part is not None for part in parts)
@@ -166,7 +166,7 @@ def places_of(index: Any, shape: Sequence[int]) -> Places:
         outer.append(slice(None) if isinstance(part, slice) else part)
         if isinstance(part, slice):
             axes.append(_of_slice(part, n))
-    return Places(tuple(outer), tuple(axes), tuple(new))
+    return IndexedPlaces(tuple(outer), tuple(axes), tuple(new))
 
 
 def _is_integer(part: Any) -> bool:
@@ -361,7 +361,7 @@ def _moved(value: Array, axis: int, start: Any, n: int) -> Array:
     return lax.slice_in_dim(lax.dynamic_update_slice(longer, value, at), 0, n, axis=axis)
 
 
-def _scattered(x: Array, places: Places, value: Array) -> Array:
+def _scattered(x: Array, places: IndexedPlaces, value: Array) -> Array:
     """Return an array with other elements at places with steps."""
     arrays: list[Any] = []
     axes = iter(enumerate(places.axes))

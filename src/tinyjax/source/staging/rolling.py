@@ -24,7 +24,7 @@ from tinyjax.source.staging import operators, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, at_now
 from tinyjax.source.staging.carry import CarriedPart, Carry, RepeatedError
 from tinyjax.source.staging.exits import Arrival, Outcome
-from tinyjax.source.staging.run import Run
+from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_in, restore
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
@@ -144,7 +144,7 @@ def _counts(session: Session) -> tuple[int, int, int]:
     return len(session.buffers), len(session.failures), len(session.managers)
 
 
-def _buffers_of(run: Run) -> set[Buffer]:
+def _buffers_of(run: ProgramRun) -> set[Buffer]:
     """Return the arrays that the variables of a run hold."""
     return buffers_in([*run.env.values()]).intersection(run.session.buffers)
 

@@ -24,13 +24,20 @@ from tinyjax.errors import TinyjaxError
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import arrays, graph, ragged, values
-from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
+from tinyjax.source.staging.exits import (
+    COLLECTED,
+    Arrival,
+    Outcome,
+    StagedPiece,
+    choose,
+    stage_piece,
+)
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
 
-class Run:
+class ProgramRun:
     """A run of a function's program.
 
     Attributes:
@@ -100,9 +107,9 @@ class Run:
         """Add the variables used from a block on, so that it can be run from somewhere else."""
         return (*arrival, *self.arrival(self.graph.live_in[block][len(arrival) :]))
 
-    def aside(self) -> Run:
+    def aside(self) -> ProgramRun:
         """Return an independent run of the same function that goes on from here."""
-        run = Run(self.session, self.ir, self.graph, self.aliases)
+        run = ProgramRun(self.session, self.ir, self.graph, self.aliases)
         run.env = {**self.env}
         return run
 
@@ -274,11 +281,11 @@ class Run:
         """Return the exception that a block ends with."""
         return self.part(lambda: self.aside().follow(branch, _NOWHERE, inside=True)).raised
 
-    def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Piece:
+    def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> StagedPiece:
         """Stage the program from a block on."""
         return self.part(lambda: self.aside().execute(index, arrival, stops))
 
-    def part(self, go_on: Callable[[], Outcome]) -> Piece:
+    def part(self, go_on: Callable[[], Outcome]) -> StagedPiece:
         """Stage a part that may end with an exception."""
         raised: list[RaisedError] = []
 
@@ -296,7 +303,7 @@ class Run:
         piece = stage_piece(self.session.conditional(attempt), self.function)
         return attrs.evolve(piece, raised=raised[0] if raised else None)
 
-    def choose(self, pred: Array, yes: Piece, no: Piece, line: int) -> Outcome:
+    def choose(self, pred: Array, yes: StagedPiece, no: StagedPiece, line: int) -> Outcome:
         before = tr.evaluated_source()
         tr.set_evaluated_source(self.source(line))
         self.session.choices += 1

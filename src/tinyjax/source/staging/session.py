@@ -312,7 +312,7 @@ class Session:
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
     offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
-    iterations: dict[staging_graph.Loop, Iteration] = attrs.field(factory=dict)
+    iterations: dict[staging_graph.LoopBlocks, Iteration] = attrs.field(factory=dict)
     error: Exception | None = None
 
     def is_of_program(self, error: Exception) -> bool:
