@@ -848,6 +848,39 @@ def _generators(x: Any) -> Any:
     return sum(inner(x)) + sum(inner(2.0 * x)) + sum(inner(x * x))
 
 
+def _summed(array: Any) -> Any:
+    total = 0.0
+    for i in range(len(array.dtype) if array.dtype.names else np.size(array)):
+        total = total + array.dtype.itemsize * i + np.sum(array.shape)
+    return total
+
+
+def _weighted(array: Any) -> Any:
+    total = 0.0
+    for i in range(array.shape[0]):
+        total = total + (i + 1) * np.sum(array[i])
+    return total
+
+
+class _Sub(np.ndarray):
+    """A class of arrays."""
+
+
+def _of_arrays_of_all_kinds(x: Any) -> Any:
+    whole = np.zeros((3, 4)) + x
+    whole[1] *= x
+    records = np.zeros(3, [("a", float), ("b", float)])
+    records["a"] = x
+    arrays = [
+        *(whole, whole.T, whole[::2], whole[:, 1], whole.view(_Sub), np.asfortranarray(whole)),
+        *(whole + 0j, whole > 0, np.broadcast_to(x, (3, 2))),
+    ]
+    total = _summed(records) + np.sum(records["a"]) + _summed(np.array(x)) + _summed(x)
+    for array in arrays:
+        total = total + np.real(_weighted(array)) + _summed(array)
+    return total
+
+
 def _reset() -> None:
     LIST.clear()
     DICT.clear()
@@ -930,7 +963,7 @@ ESCAPES: Final[dict[str, Function]] = {
                 _masked,
                 _in_comprehension,
             ),
-            *(_by_keywords, _with_others, _recursive, _generators),
+            *(_by_keywords, _with_others, _recursive, _generators, _of_arrays_of_all_kinds),
         )
     },
 }

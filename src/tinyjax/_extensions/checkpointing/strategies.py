@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -235,7 +235,7 @@ class Stack(Strategy):
         return [residuals[repeated.get(number, number)] for number in numbers]
 
 
-def _is_before(now: tuple[Array, *tuple[object, ...]]) -> Array:
+def _is_before(now: tuple[Any, ...]) -> Array:
     """Return whether there are iterations before this one."""
     return gt(now[0], integer(0))
 

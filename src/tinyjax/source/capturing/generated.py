@@ -25,6 +25,8 @@ from tinyjax.source.capturing import ndarrays, runs
 from tinyjax.source.ir import find
 
 _DOUBLE: Final = np.dtype(np.float64)
+#: Classes of arguments beside data and arrays.
+_OF_NUMBERS: Final = (str, ndarrays.CapturedFloat, ndarrays.CapturedScalar)
 #: What stands for an argument whose data is not known.
 _UNKNOWN: Final = object()
 
@@ -51,10 +53,12 @@ def differentiated(fun: FunctionType, args: Sequence[Any], kwargs: dict[str, Any
         cells = [cell.cell_contents for cell in fun.__closure__ or ()]
     except (TypeError, ValueError):  # which Python raises where the function runs
         return None
+    if not find.is_plain(fun, operands) or not all(map(_is_plain, operands)):
+        return None
     values = [x._captured_value if ndarrays.is_captured(x) else x for x in operands]
     places = [i for i, x in enumerate(values) if isinstance(x, JVPTracer) and x._trace is trace]
     data = [_data_of(x, value, trace) for x, value in zip(operands, values, strict=True)]
-    is_known = not any(x is _UNKNOWN for x in data) and find.is_plain(fun, operands)
+    is_known = not any(x is _UNKNOWN for x in data)
     if not places or not is_known or ndarrays.holds_captured(cells):
         return None
     pair = _value_and_gradient(fun, tuple(places), tuple(data))
@@ -74,18 +78,25 @@ def differentiated(fun: FunctionType, args: Sequence[Any], kwargs: dict[str, Any
     return ndarrays.number(number) if type(y) is float else number
 
 
+def _is_plain(x: Any) -> bool:
+    """Return whether an argument is data, a traced number, or a traced array as most are."""
+    kind = type(x)
+    if kind is ndarrays.CapturedArray:
+        is_plain: bool = x.dtype == _DOUBLE and x.ndim > 0 and x.flags.c_contiguous
+        return is_plain
+    return kind in ndarrays.DATA or kind in _OF_NUMBERS
+
+
 def _data_of(x: Any, value: Any, trace: tr.Trace) -> Any:
-    """Return the data of an argument, if it is a number, or an array as most are."""
-    if isinstance(value, Array):
-        primal = value.primal if isinstance(value, JVPTracer) and value._trace is trace else value
-        if type(primal) is not ConcreteArray or primal.dtype.kind != "f":
-            return _UNKNOWN
-        if type(x) is ndarrays.CapturedFloat:
-            return float(primal.host)
-        is_array = type(x) is ndarrays.CapturedArray and x.ndim and x.flags.c_contiguous
-        is_plain = is_array or type(x) is ndarrays.CapturedScalar
-        return primal.host[()] if is_plain and primal.dtype == _DOUBLE else _UNKNOWN
-    return value if type(value) in ndarrays.DATA or type(value) is str else _UNKNOWN
+    """Return the data of an argument, if it is known, and of 64 bits or a number of Python's."""
+    if not isinstance(value, Array):
+        return value
+    primal = value.primal if isinstance(value, JVPTracer) and value._trace is trace else value
+    if type(primal) is not ConcreteArray or primal.dtype.kind != "f":
+        return _UNKNOWN
+    if type(x) is ndarrays.CapturedFloat:
+        return float(primal.host)
+    return primal.host[()] if primal.dtype == _DOUBLE else _UNKNOWN
 
 
 def _value_and_gradient(
