@@ -361,6 +361,8 @@ def add_part(shadow: Any, index: Any, ct: Any) -> None:
 
 def with_item(total: Any, ct: Any, y: Any, container: Any, index: Any) -> Any:
     """Add the cotangent of an item to the shadow, if the container is an array, or to a total."""
+    if isinstance(container, np.generic):  # an item of a number is a new array
+        ct = withdraw(ct, y)
     if not isinstance(container, np.ndarray):
         return containers.with_item(total, ct, y, container, index)
     if isinstance(y, np.ndarray):
