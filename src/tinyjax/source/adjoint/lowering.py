@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax.source.adjoint import certainty
 from tinyjax.source.adjoint.aliases import WRITING
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.ranks import Ranks
@@ -34,8 +35,8 @@ def lowered(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: bool) -
     if not functions.isdisjoint(runtime.AUGMENTING):
         program = _with_changes(program, arguments, is_cautious=is_cautious)
         functions |= {statement.function for statement in program.statements}
-    if runtime.items_of in functions:
-        program = _with_checked_loops(program)
+    if not functions.isdisjoint(_GOING_THROUGH):
+        program = _with_checked_iterators(program)
     has_arrays = any(kind.is_array for kind in arguments) or runtime.exchange in functions
     if has_arrays and functions & _TOGETHER.keys() and runtime.items_of in functions:
         program = _with_direct_items(program, Ranks(program, arguments))
@@ -81,28 +82,46 @@ def _rewritten(
     return assembly.assembled(program.name, tuple(results), program.filename)
 
 
-def _with_checked_loops(program: ir.IR) -> ir.IR:
-    """Return a program that refuses loops over iterators which are not made where they begin."""
+def _with_checked_iterators(program: ir.IR) -> ir.IR:
+    """Return a program that refuses to go through iterators which others may go through, too.
+
+    Those are what a loop goes through that is not made where it begins, and variables of others.
+    """
     calls = program.calls
 
     def checked(statement: ir.Statement) -> list[ir.Statement]:
-        items = statement.call.args[0] if statement.function is runtime.items_of else None
-        if items not in calls or _makes_iterator(calls[items]):
+        if not runtime.is_in(statement.function, _GOING_THROUGH):
             return [statement]
-        check = ir.call(runtime.check_no_iterator, *statement.call.args)
-        return [ir.Statement(ir.Variable(0), check, statement.line), statement]
+        is_loop = statement.function is runtime.items_of
+        held = [
+            ir.call(runtime.check_no_iterator, x)
+            for x in statement.call.args
+            if x in calls and _may_be_held(calls[x], is_loop=is_loop)
+        ]
+        checks = [ir.Statement(ir.Variable(0), call, statement.line) for call in held]
+        return [*checks, statement]
 
     return _rewritten(program, checked, {})
 
 
-def _makes_iterator(call: ir.Call) -> bool:
-    """Return whether an iterator that a call gives is new: nothing else holds it."""
+#: What goes through what it is given.
+_GOING_THROUGH: Final = certainty.ITERATING | {
+    *(runtime.items_of, runtime.unpacked, runtime.unpacked_star, runtime.contains, runtime.lacks)
+}
+
+
+def _may_be_held(call: ir.Call, *, is_loop: bool) -> bool:
+    """Return whether something else may hold an iterator that a call gives."""
     function = ir.value_of(call.function)
+    if function in (runtime.global_value, runtime.captured):
+        return True
+    if not is_loop:
+        return False
     if function is getattr:
-        return bool(ir.value_of(call.args[1]) == "flat")
+        return bool(ir.value_of(call.args[1]) != "flat")
     if isinstance(function, FunctionType) and not inspect.isgeneratorfunction(function):
-        return (function.__module__ or "").partition(".")[0] in ("numpy", "tinyjax")
-    return function not in (None, operator.getitem)
+        return (function.__module__ or "").partition(".")[0] not in ("numpy", "tinyjax")
+    return function in (None, operator.getitem)
 
 
 def _taken_apart(program: ir.IR) -> ir.IR:

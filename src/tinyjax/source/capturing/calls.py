@@ -132,7 +132,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
         if not _concerns(args) and not _concerns(tuple(kwargs.values())):
-            return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
+            return _followed(g, args, kwargs)
     if package == "tinyjax":
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
@@ -303,7 +303,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     if not ndarrays.are_captured(args, kwargs):
         if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
             return call(method, *args)
-        return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
+        return _followed(g, args, kwargs)
     if len(args) > g.nin:
         given = args[g.nin :]
         kwargs = {**kwargs, "out": (*given, *[None] * (g.nout - len(given)))}
@@ -364,7 +364,7 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     args = _with_arrays(args)
     if ndarrays.are_captured(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
-    return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
+    return _followed(g, args, kwargs)
 
 
 def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
@@ -455,7 +455,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if type(owner) is np.ufunc:
         if ndarrays.are_captured(args, kwargs):
             return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
-        return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
+        return _followed(g, args, kwargs)
     if isinstance(owner, (dict, set, frozenset)) and args:
         runs.check_no_text(*args if type(owner) is dict else ())
         args = (ndarrays.hashable(args[0]), *args[1:])
@@ -579,6 +579,11 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
     return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
+
+
+def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call code that takes data as it is, and follow what it gives."""
+    return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
 
 
 def _parts(result: Any) -> Sequence[Any]:
@@ -1140,7 +1145,7 @@ def _unary(apply: Callable[[Any], Any], name: str) -> Any:
     def dispatch(x: Any) -> Any:
         own = getattr(type(x), method, None)
         result = call(own, x) if is_captured_function(own) else apply(x)
-        return ndarrays.followed(result, [x]) if type(x) is np.ndarray else result
+        return follow(result) if type(x) is np.ndarray else result
 
     return dispatch
 

@@ -234,7 +234,7 @@ class Expressions(functions.Functions):
     def makes_iterator(self, node: ast.Call) -> bool:
         """Return whether a node calls zip() or its like, whose result is exhausted once."""
         function = self.global_value(node.func)
-        return any(function is kind for kind in runtime.ITERATORS)
+        return any(function is kind for kind in syntax.ITERATORS)
 
     def global_value(self, node: ast.expr) -> Any:
         """Return the global function or module that an expression names, before translation."""

@@ -197,12 +197,6 @@ def check_no_iterator(value: Any) -> None:
         )
 
 
-#: What makes iterators, which can be gone through once only.
-ITERATORS: Final = (
-    zip, enumerate, reversed, map, filter, itertools.chain, itertools.pairwise,
-    itertools.accumulate, itertools.starmap, itertools.product, itertools.combinations,
-    itertools.permutations, itertools.zip_longest, itertools.islice,
-)  # fmt: skip
 _ENDLESS: Final = (itertools.count, itertools.cycle, itertools.repeat)
 
 
@@ -270,27 +264,24 @@ def captured(fun: FunctionType, name: str) -> Any:
     assert fun.__closure__ is not None, f"{fun!r} closes over nothing"
     cell = fun.__closure__[fun.__code__.co_freevars.index(name)]
     try:
-        value = cell.cell_contents
+        return cell.cell_contents
     except ValueError:
         raise NameError(
             f"cannot access free variable '{name}' where it is not associated with a value in "
             "enclosing scope"
         ) from None
-    check_no_iterator(value)
-    return value
 
 
 def global_value(fun: FunctionType, name: str) -> Any:
     """Return the value of a global variable of a function's module."""
     try:
-        value = fun.__globals__[name]
+        return fun.__globals__[name]
     except KeyError:
-        try:
-            return getattr(builtins, name)
-        except AttributeError:
-            raise NameError(f"name '{name}' is not defined") from None
-    check_no_iterator(value)
-    return value
+        pass
+    try:
+        return getattr(builtins, name)
+    except AttributeError:
+        raise NameError(f"name '{name}' is not defined") from None
 
 
 def make_functions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 import random
 from collections.abc import Callable
@@ -97,6 +98,12 @@ MUTATORS: Final = {
 CONSUMERS: Final = frozenset(
     ("sum", "min", "max", "tuple", "list", "sorted", "prod", "fsum", "set", "any", "all", "dict")
 )
+#: What makes iterators, which can be gone through once only.
+ITERATORS: Final = (
+    zip, enumerate, reversed, map, filter, itertools.chain, itertools.pairwise,
+    itertools.accumulate, itertools.starmap, itertools.product, itertools.combinations,
+    itertools.permutations, itertools.zip_longest, itertools.islice,
+)  # fmt: skip
 #: What is not taken, and what to write instead.
 UNSUPPORTED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Global: ("global", "pass the value in, and return what has become of it"),
