@@ -3,7 +3,6 @@
 NumPy gives values, and central differences the slopes. A program is right, or it is refused.
 """
 
-import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -15,6 +14,7 @@ import numpy as np
 import tinyjax
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
+from tools.modules import module_of
 
 Function = Callable[[np.ndarray], Any]
 Lift = Callable[[Function], Callable[..., Any]]
@@ -67,14 +67,7 @@ class Subject:
     def fresh(self) -> Function:
         """Return the function of a module of its own."""
         name = f"subject_{next(_numbers)}"
-        path = self.folder / f"{name}.py"
-        path.write_text(self.text)
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        fun: Function = module.f
+        fun: Function = module_of(self.text, self.folder / f"{name}.py").f
         return fun
 
     def slopes(self, x: np.ndarray) -> np.ndarray | None:

@@ -254,18 +254,18 @@ USES: Final = (
 )
 
 
+@pytest.mark.usefixtures("double_precision")
 @pytest.mark.parametrize("use", USES, ids=lambda f: f.__name__)
 def test_iterators_from_outside(use: Callable[..., Any]) -> None:
     """The next loop goes on where one has left an iterator, as in Python."""
-    with tinyjax.config.default_dtypes("float64"):
-        for make in ITERATORS.values():
-            values = [called(use, use, make, 0.7 + h) for h in (1e-6, -1e-6)]
-            slope = (values[0] - values[1]) / 2e-6
-            for gradient in (
-                source.value_and_grad(use),
-                tinyjax.value_and_grad(source.capture(use)),
-            ):
-                for _ in range(2):
-                    value, result = called(gradient, use, make, 0.7)
-                    np.testing.assert_allclose(value, called(use, use, make, 0.7), rtol=1e-12)
-                    np.testing.assert_allclose(result, slope, rtol=1e-5, atol=1e-6)
+    for make in ITERATORS.values():
+        values = [called(use, use, make, 0.7 + h) for h in (1e-6, -1e-6)]
+        slope = (values[0] - values[1]) / 2e-6
+        for gradient in (
+            source.value_and_grad(use),
+            tinyjax.value_and_grad(source.capture(use)),
+        ):
+            for _ in range(2):
+                value, result = called(gradient, use, make, 0.7)
+                np.testing.assert_allclose(value, called(use, use, make, 0.7), rtol=1e-12)
+                np.testing.assert_allclose(result, slope, rtol=1e-5, atol=1e-6)

@@ -4,7 +4,6 @@ A program takes an array, gives it to an operation that copies it or hands it on
 numbers to the result. It is right, or refused, in each of the ways in which it may run.
 """
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +15,7 @@ import pytest
 
 import tinyjax
 from tinyjax import source
+from tools.modules import module_of
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -164,15 +164,8 @@ def programs(seed: int) -> Iterator[tuple[str, str]]:
 
 
 def load(texts: list[tuple[str, str]], folder: Path) -> ModuleType:
-    path = folder / "same_memory_programs.py"
     functions = [f"def {name}(x):\n{text}\n\n" for name, text in texts]
-    path.write_text(HEAD + "".join(functions), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(HEAD + "".join(functions), folder / "same_memory_programs.py")
 
 
 WAYS: Final[dict[str, Callable[[Function, Any], Any]]] = {

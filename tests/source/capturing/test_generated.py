@@ -17,10 +17,7 @@ from tinyjax.source.capturing import calls, runs
 Function = Callable[[Any], Any]
 
 
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    with tinyjax.config.default_dtypes("float64"):
-        yield
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 @pytest.fixture

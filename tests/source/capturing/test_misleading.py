@@ -1,6 +1,5 @@
 """Programs that could mislead ``capture``: values are NumPy's, and slopes those of differences."""
 
-import importlib.util
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from capturing.misleading import IMPORTS, PROGRAMS, Misleading
 import tinyjax
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
+from tools import modules
 
 pytestmark = [
     pytest.mark.usefixtures("double_precision"),
@@ -27,14 +27,9 @@ STEP: Final = 2e-4
 
 def module_of(program: Misleading, folder: Path) -> ModuleType:
     """Write a program into a module of its own and import it."""
-    path = folder / f"{program.name}.py"
-    path.write_text(IMPORTS + "\n\n" + program.text)
-    spec = importlib.util.spec_from_file_location(f"misleading_{program.name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return modules.module_of(
+        IMPORTS + "\n\n" + program.text, folder / f"misleading_{program.name}.py"
+    )
 
 
 def gradient_by_differences(fun: Callable[[np.ndarray], float], x: np.ndarray) -> list[float]:

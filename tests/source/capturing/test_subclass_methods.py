@@ -1,7 +1,6 @@
 """NumPy's functions of arrays of a subclass that overrides methods which they call."""
 
 import functools
-import importlib.util
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ import pytest
 import tinyjax
 from tinyjax import source
 from tinyjax.errors import TinyjaxError
+from tools import modules
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -84,14 +84,8 @@ POINT = np.array([0.7, 0.31, 1.43, 0.52])
 def module_of(method: str, folder: Path) -> ModuleType:
     calls = enumerate(map(str.strip, CALLS))
     functions = [FUNCTION.format(number=i, call=call) for i, call in calls]
-    path = folder / f"doubling_{method}.py"
-    path.write_text(TEXT.format(method=method) + "".join(functions))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    text = TEXT.format(method=method) + "".join(functions)
+    return modules.module_of(text, folder / f"doubling_{method}.py")
 
 
 def outcome(fun: Any, expected: np.ndarray) -> str:
