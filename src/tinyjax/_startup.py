@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 import numpy as np  # noqa: F401 - here, since deeper in a nest of imports it takes longer
 
@@ -20,6 +19,8 @@ lazy.HOOKS.update(
     tiers="tinyjax._extensions.host.tiers",
     fast_calls="tinyjax._extensions.host.xla.fast_calls",
     calling_programs="tinyjax._extensions.callbacks.xla.programs",
+    # how derivatives of data are taken
+    eager_derivatives="tinyjax._extensions.host.steps",
     # options of vmap, and what explain says of earlier calls
     chunking="tinyjax._extensions.chunking",
     explaining="tinyjax._extensions.explaining",
@@ -82,21 +83,3 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
 
 
 config.follow(_evaluate_as_set)
-
-
-def _linearize(*args: Any) -> Any:
-    return _repeating().EagerLinearizeTrace(*args)
-
-
-def _transpose(*args: Any) -> Any:
-    return _repeating().EagerTransposer(*args)
-
-
-def _repeating() -> Any:
-    """Load the replay of derivatives of concrete values, which the next ones use at once."""
-    steps = import_module("tinyjax._extensions.host.steps")
-    tr.EVAL.machine = steps.MACHINE
-    return steps
-
-
-tr.EVAL.machine = tr.Machine(linearize=_linearize, transpose=_transpose, above=tr.CORE)

@@ -50,12 +50,9 @@ from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.primitives.elementwise import gt, lt, mul, sin
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.values.operands import as_array
-from tinyjax.core.tracing.trace import CORE, EVAL
 from tinyjax._base.lazy import HOOKS
 
-# the hooks of tinyjax: what evaluates, which extension has a hook, what to load with jit
-if is_absent("tinyjax._extensions.host"):
-    EVAL.machine = CORE
+# the hooks of tinyjax: which extension has a hook, what to load with jit
 for key, homes in [*HOOKS.items()]:
     if any(map(is_absent, homes.split())):
         del HOOKS[key]

@@ -559,7 +559,7 @@ LEFT_OUT: Final = {
         "tinyjax.core.Trace tinyjax.example_libraries.optimizers.Optimizer tinyjax.export.Exported "
         "tinyjax.extend.CustomCall tinyjax.source.IR tinyjax.source.contexts.TracedCall "
         "tinyjax.source.staging.StagedFunction tinyjax.testing.Spec tinyjax.extend.MeshRule "
-        "tinyjax.extend.Machine tinyjax.scipy.integrate.OdeResult"
+        "tinyjax.scipy.integrate.OdeResult"
     ),
     "decorators of this package's functions": "tinyjax.config.block",
     "registries, which keep what they are given for good": (

@@ -603,7 +603,7 @@ class DeviceOps(Protocol):
             outs: the results.
 
         Returns:
-            A function of an equation, its cotangents and its operands, like ``Transposer.apply``;
+            A function of an equation, its cotangents and its operands, as ``apply_transpose`` is;
             None where no type has a sharding.
         """
 

@@ -17,7 +17,7 @@ full.
 - ``bind``, ``bind1``: apply a primitive under the current trace
 - ``Trace``, ``Tracer``: an interpreter of primitives, and the values it interprets them on
 - ``Running``, ``use_trace``, ``current_trace``: make a trace the current one; which it is
-- ``Machine``: the classes of the transformations above a trace
+- ``Adapter``: additions of an extension to the transformations above a trace
 - ``CustomCall``: a function with rules of its own, as traces meet it
 - ``Array``, ``as_array``, ``ShapedArray``: a value, what makes one of a number, its type
 - ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = namespace(
             "RuleKey SOLVES Tangent UndefinedPrimal ZERO mark"
         ),
         "tinyjax.core.tracing.trace": (
-            "CustomCall Machine Running Trace Tracer bind bind1 current_trace use_trace"
+            "Adapter CustomCall Running Trace Tracer bind bind1 current_trace use_trace"
         ),
         "tinyjax._tools.exploring.numbering": "numpy_text",
         "tinyjax.core.primitives.families": "composed def_elementwise_batch elementwise",

@@ -39,8 +39,8 @@ from tinyjax.core.tracing.primitive import Tangent as Tangent
 from tinyjax.core.tracing.primitive import UndefinedPrimal as UndefinedPrimal
 from tinyjax.core.tracing.primitive import ZERO as ZERO
 from tinyjax.core.tracing.primitive import mark as mark
+from tinyjax.core.tracing.trace import Adapter as Adapter
 from tinyjax.core.tracing.trace import CustomCall as CustomCall
-from tinyjax.core.tracing.trace import Machine as Machine
 from tinyjax.core.tracing.trace import Running as Running
 from tinyjax.core.tracing.trace import Trace as Trace
 from tinyjax.core.tracing.trace import Tracer as Tracer
@@ -54,6 +54,7 @@ from tinyjax.core.values.operands import as_array as as_array
 from tinyjax.extend import core as core
 
 __all__ = [
+    'Adapter',
     'Array',
     'Arrays',
     'Avals',
@@ -67,7 +68,6 @@ __all__ = [
     'Lowering',
     'MATERIALIZES',
     'MESH',
-    'Machine',
     'MeshRule',
     'NO_PARAMS',
     'NoParams',

@@ -22,6 +22,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import (
+    P,
     checkpoint,
     config,
     custom_jvp,
@@ -839,3 +840,74 @@ def test_pickle() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert again.primitive == "sqrt"
+
+
+# Inside shard_map, which has an adapter of its own
+
+
+def on_two_devices(fun: Fun, is_reversed: bool) -> Fun:
+    """A function that two devices apply, each to its own row of the last argument."""
+
+    def part(*args: Any) -> Any:
+        *shared, rows = args
+        trace = current_trace()
+        assert len(trace.adapters) == 2
+        if is_reversed:
+            trace.adapters = trace.adapters[::-1]
+        return jnp.reshape(fun(*shared, rows[0]), (1, -1))
+
+    mesh = tinyjax.make_mesh((2,), ("x",))
+
+    def call(*args: Any) -> Any:
+        specs = (*[P()] * (len(args) - 1), P("x"))
+        return tinyjax.shard_map(part, mesh=mesh, in_specs=specs, out_specs=P("x"))(*args)
+
+    return call
+
+
+INSIDE: dict[str, Fun] = {
+    "value": total,
+    "jvp": lambda x: jvp(masked_root, (x,), (x,))[1],
+    "grad": grad(masked_root),
+    "grad of jit": grad(jit(masked_root)),
+    "jit of grad": jit(grad(masked_root)),
+    "linearize": lambda x: linearize(masked_root, x)[1](x),
+    "grad of grad": grad(summed(grad(masked_root))),
+    "vmap": vmap(total),
+    "vmap of grad": vmap(grad(masked_root)),
+    "grad of vmap": grad(summed(vmap(masked_root))),
+    "jvp of vmap": lambda x: jvp(vmap(masked_root), (x,), (x,))[1],
+}
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize("way", INSIDE)
+def test_inside_shard_map_as_without(way: str, is_reversed: bool) -> None:
+    """The error names what it names without ``shard_map``, and the device beside the examples."""
+    fun, bad = INSIDE[way], BAD if INSIDE[way] is total or way == "vmap" else ZERO
+    plain = caught(read(fun), jnp.asarray(bad))
+    rows = jnp.stack([jnp.ones(3), bad])
+    error = caught(read(on_two_devices(fun, is_reversed)), rows)
+    assert (error.location, error.primitive) == (plain.location, plain.primitive)
+    assert (error.direction, error.examples) == (plain.direction, (1, *plain.examples))
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_derivatives_inside_shard_map(is_reversed: bool) -> None:
+    """A derivative in what devices share is the sum over them, by its formula."""
+
+    def loss(w: Any, x: Any) -> Any:
+        return lax.psum(jnp.sum(jnp.sin(w * x)), "x")
+
+    w, rows = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 2.0, 3.0], [-1.0, 0.5, 4.0]])
+    slope = np.sum(rows * np.cos(w * rows), 0)
+    ways: tuple[tuple[Fun, Any], ...] = (
+        (grad(loss), slope),
+        (jit(grad(loss)), slope),
+        (lambda w, x: jvp(lambda w: loss(w, x), (w,), (w,))[1], np.sum(slope * w)),
+        (lambda w, x: linearize(lambda w: loss(w, x), w)[1](w), np.sum(slope * w)),
+        (lambda w, x: vmap(grad(loss), (0, None))(jnp.stack([w, w]), x), np.stack([slope, slope])),
+    )
+    for fun, expected in ways:
+        result = on_two_devices(fun, is_reversed)(w, rows)
+        np.testing.assert_allclose(result, [np.ravel(expected)] * 2, 1e-6)

@@ -1,6 +1,6 @@
-"""Traces for the setting ``debug_nans``, which record lines, directions and examples.
+"""The setting ``debug_nans``: transformations record lines, directions and examples.
 
-With the setting on, ``vmap`` runs a ``LaneTrace``, which records the batch axes of every result. A
+With the setting on, ``vmap`` records the batch axes of every result (``SourceAdapter``). A
 linearization records the user's lines. A transposition marks each equation that it applies as part
 of a backward pass. Staged programs carry this in their equations' sources, evaluated ones in the
 origins of their NaNs.
@@ -20,12 +20,18 @@ import numpy as np
 from tinyjax._base.frames import Direction, ExampleAxis, Location, TracedSource, traced_source
 from tinyjax._extensions.nans import origins, reports
 from tinyjax._primitives.linear_maps import LinearMapParams
-from tinyjax.core.tracing import Primitive, jaxpr as jx, program_rules, staging, trace as tr
-from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Tangent, Tangents
+from tinyjax.core.tracing import (
+    Primitive,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    staging,
+    trace as tr,
+)
+from tinyjax.core.tracing.primitive import Arrays, BatchAxes, BatchRule
 from tinyjax.core.transforms import batching
-from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.transforms.linearize import LinearTrace
-from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.concrete import any_placed
 from tinyjax.dtypes import HostArray, is_inexact
@@ -65,7 +71,7 @@ def _add_examples(
         case batching.BatchTracer():
             trace, axis = value._trace, value.axis
             deeper = [example.shifted(axis) for example in below]
-            if isinstance(trace, LaneTrace):
+            if isinstance(trace, batching.BatchTrace):
                 deeper.append(ExampleAxis(axis, trace.mapped.size, trace.mapped))
             shifted = tuple([example.shifted(axis) for example in examples])
             _add_examples(value.val, shifted, tuple(deeper), since)
@@ -95,64 +101,6 @@ def _annotate(
                 eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
-class LaneTrace(batching.BatchTrace):
-    """A ``BatchTrace`` that records the axes of its examples."""
-
-    __slots__ = ()
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        source = tr.evaluated_source()
-        # of the axes of the operation as it was before it is batched
-        old = source.examples if isinstance(source, TracedSource) else ()
-        since = _now(self)
-        if isinstance(source, TracedSource):
-            tr.set_evaluated_source(attrs.evolve(source, examples=()))
-        try:
-            outs = super().process(primitive, args, params)
-        finally:
-            tr.set_evaluated_source(source)
-        for out in outs:
-            if type(out) is batching.BatchTracer and out._trace is self:
-                own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
-                shifted = [example.shifted(out.axis) for example in old]
-                examples = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
-                _add_examples(out.val, examples, (), since)
-            elif old:
-                _add_examples(out, old, (), since)
-        return outs
-
-
-class SourcedLinearTrace(LinearTrace):
-    """A ``LinearTrace`` that records the user's lines."""
-
-    __slots__ = ()
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        for arg in args:
-            if type(arg) is staging.StagingTracer and arg._trace is self:
-                source = traced_source(tr.evaluated_source(), "tangent", 3)
-                return self.record(primitive, args, params, source)
-        return self.parent.process(primitive, args, params)
-
-
-class SourcedJVPTrace(JVPTrace):
-    """A ``JVPTrace`` that records which operations belong to tangents."""
-
-    __slots__ = ()
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        since = _now(self)
-        outs = super().process(primitive, args, params)
-        primals_out, tangents_out = self.split(outs)
-        tangents = [x for t in tangents_out if t is not ZERO for x in _grounds(t)]
-        if tangents:
-            primals = [x for primal in primals_out for x in _grounds(primal)]
-            origins.belong_to_tangents(primals, tangents, since.serial)
-            for recorder, start in since.recorded.items():
-                _relabel(recorder, start, primals)
-        return outs
-
-
 def _grounds(value: Array) -> Iterator[Array]:
     """Yield the arrays, and the recorded values, that a value is made of."""
     match value:
@@ -176,47 +124,98 @@ def _relabel(recorder: staging.Recorder, start: int, primals: Sequence[Array]) -
             recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
 
 
-class SourcedTransposer(Transposer):
-    """Transposes equations, each as belonging to the backward pass of its line."""
+class SourceAdapter(tr.Adapter):
+    """Records lines, directions and examples in transformations."""
 
-    follows = True
+    __slots__ = ()
 
-    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
-        self._examples_of: dict[jx.Var, tuple[ExampleAxis, ...]] = {}
-        for eqn in self.eqns:
-            if isinstance(eqn.source, TracedSource):
-                self._examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
-        return super().pull_back(cotangents)
+    def source(self, recorder: tr.Trace, source: object) -> TracedSource | None:
+        return traced_source(tr.evaluated_source(), "tangent", 3)
 
-    def apply(self, eqn: jx.JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
-        source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
-        examples = () if source is None else source.examples
-        if source is not None:
-            shapes = {x.aval.shape for x in (*eqn.inputs, *eqn.out_binders) if x.aval.shape}
-            tr.set_evaluated_source(
-                attrs.evolve(
-                    source,
-                    direction="backward",
-                    transposed=not source.transposed,
-                    # elsewhere they are those of other axes
-                    examples=examples if len(shapes) <= 1 else (),
-                )
-            )
+    def batch(
+        self,
+        rule: BatchRule[P],
+        mapped: prim.MappedAxis,
+        values: Arrays,
+        axes: BatchAxes,
+        params: P,
+    ) -> prim.BatchResult:
+        source = tr.evaluated_source()
+        # of the axes of the operation as it was before it is batched
+        old = source.examples if isinstance(source, TracedSource) else ()
         since = _now(tr.current_trace())
-        with backward_pass():
-            results = super().apply(eqn, cotangents, operands)
-        for recorder, start in since.recorded.items():
-            for i in range(start, len(recorder.eqns)):
-                entry = recorder.eqns[i]
-                if entry.source is not None and not isinstance(entry.source, TracedSource):
-                    own = traced_source(entry.source, "backward")
-                    recorder.eqns[i] = attrs.evolve(entry, source=own)
-        for x, result in zip(eqn.inputs, results, strict=True):
-            if isinstance(x, jx.Var) and result is not None and result is not ZERO:
-                axes = self._examples_of.get(x, ())
-                if axes:
+        if isinstance(source, TracedSource):
+            tr.set_evaluated_source(attrs.evolve(source, examples=()))
+        try:
+            outs, out_axes = rule(mapped, values, axes, params)
+        finally:
+            tr.set_evaluated_source(source)
+        for out, axis in zip(outs, out_axes, strict=True):
+            if axis is not None:
+                shifted = tuple([example.shifted(axis) for example in old])
+                own = () if mapped.of_basis else (ExampleAxis(axis, mapped.size, mapped),)
+                _add_examples(out, (*own, *shifted), (), since)
+            elif old:
+                _add_examples(out, old, (), since)
+        return outs, out_axes
+
+    def jvp(
+        self,
+        primitive: Primitive[P],
+        rule: prim.JvpRule[P],
+        primals: Arrays,
+        tangents: prim.Tangents,
+        params: P,
+    ) -> prim.JvpResult:
+        parent = tr.current_trace()
+        since = _now(parent)
+        primals_out, tangents_out = rule(primals, tangents, params)
+        computed = [x for t in tangents_out if t is not prim.ZERO for x in _grounds(t)]
+        if computed and not isinstance(parent, LinearTrace):
+            own = [x for primal in primals_out for x in _grounds(primal)]
+            origins.belong_to_tangents(own, computed, since.serial)
+            for recorder, start in since.recorded.items():
+                _relabel(recorder, start, own)
+        return primals_out, tangents_out
+
+    def transposing(
+        self, eqns: Sequence[jx.JaxprEqn], rule: prim.ApplyTranspose
+    ) -> prim.ApplyTranspose:
+        """Return a function that transposes equations, as of the backward pass of their lines."""
+        examples_of: dict[jx.Atom, tuple[ExampleAxis, ...]] = {}
+        for eqn in eqns:
+            if isinstance(eqn.source, TracedSource):
+                examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
+
+        def apply(eqn: jx.JaxprEqn, cts: prim.Tangents, operands: prim.Operands) -> prim.Cotangents:
+            source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
+            if source is not None:
+                shapes = {x.aval.shape for x in (*eqn.inputs, *eqn.out_binders) if x.aval.shape}
+                tr.set_evaluated_source(
+                    attrs.evolve(
+                        source,
+                        direction="backward",
+                        transposed=not source.transposed,
+                        # elsewhere they are those of other axes
+                        examples=source.examples if len(shapes) <= 1 else (),
+                    )
+                )
+            since = _now(tr.current_trace())
+            with backward_pass():
+                results = rule(eqn, cts, operands)
+            for recorder, start in since.recorded.items():
+                for i in range(start, len(recorder.eqns)):
+                    entry = recorder.eqns[i]
+                    if entry.source is not None and not isinstance(entry.source, TracedSource):
+                        own = traced_source(entry.source, "backward")
+                        recorder.eqns[i] = attrs.evolve(entry, source=own)
+            for x, result in zip(eqn.inputs, results, strict=True):
+                axes = examples_of.get(x)
+                if axes and result is not None and result is not prim.ZERO:
                     _add_examples(result, axes, (), since)
-        return results
+            return results
+
+        return apply
 
 
 # Where NaNs come from: what the setting ``debug_nans`` does.
@@ -267,7 +266,7 @@ class NanTrace(tr.EvalTrace):
     def __init__(self, replaying: bool) -> None:
         super().__init__()
         self.keeps_lines = True
-        self.machine = _MACHINE
+        self.adapters = (_SOURCES,)
         self.replaying: bool = replaying
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -352,9 +351,7 @@ def _iterate(name: str, length: int | None) -> Iterator[program_rules.ProgramEva
         _recomputed.reset(tokens[2])
 
 
-_MACHINE: Final = tr.Machine(
-    batch=LaneTrace, jvp=SourcedJVPTrace, linear=SourcedLinearTrace, transpose=SourcedTransposer
-)
+_SOURCES: Final = SourceAdapter()
 NANS: Final = NanTrace(False)
 _REPLAY: Final = NanTrace(True)
 

@@ -6,9 +6,8 @@ Then ``pvary`` makes the others vary: each device has its own copy. So a derivat
 value is the sum over all devices, since ``pvary`` transposes to ``psum``. Conversely, the result of
 ``psum`` is one value, whose cotangent ``pvary`` copies to the devices.
 
-Only recorders do this, as they record equations: transformations are made of the classes here in
-place of the core's (``trace.Machine``). To run a program, these types are removed again
-(``erased``).
+Only recorders do this, as they record equations, by an adapter of the traces above
+(``trace.Adapter``). To run a program, these types are removed again (``erased``).
 """
 
 from __future__ import annotations
@@ -37,10 +36,8 @@ from tinyjax._extensions.parallel.types import (
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, staging, trace as tr
-from tinyjax.core.transforms import batching
-from tinyjax.core.transforms.jvp import JVPTrace
-from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
-from tinyjax.core.transforms.transpose import Transposer
+from tinyjax.core.tracing.primitive import Arrays
+from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values import Array, ShapedArray, avals as av, concrete, operands as opd
 
 P = TypeVar("P")
@@ -124,38 +121,28 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
     return jaxpr.derive(("erased", on_host), make)
 
 
-# Traces within the function given to shard_map
+# Transformations within the function given to shard_map
 
 
-class _VaryingRecorder(staging.Recorder):
-    """A recorder that makes operands vary along the same axes.
-
-    A closed-over value is a copy on each device here, whatever its type says of its sharding
-    outside; along the remaining axes of the mesh it keeps its sharding.
-    """
+class VaryingAdapter(tr.Adapter):
+    """Lets the operands of an equation vary along the same axes."""
 
     __slots__ = ()
 
-    def atom(self, value: Array) -> jx.Atom:
-        aval, here = value.aval, type(value) is staging.StagingTracer and value._trace is self
-        if here or aval.sharding_or_none is None:
-            return super().atom(value)
+    def constant_type(self, recorder: tr.Trace, aval: ShapedArray) -> ShapedArray:
+        """Return the type of the copy of a value that each device has.
+
+        Along the remaining axes of the mesh it has the sharding that it has outside.
+        """
+        if aval.sharding_or_none is None:
+            return aval
         mesh = get_mesh()
-        own = part_type(
-            aval, parallel_types.manual_axes(), None if mesh.empty else mesh.explicit_axes
-        )
-        if own is aval:
-            return super().atom(value)
-        if type(value) is concrete.ConcreteArray:  # one number everywhere
-            return super().atom(opd.splat(opd.first_element(value.host), own))
-        if id(value) not in self.consts:
-            super().atom(value)
-            self.consts[id(value)] = (jx.Var(own), value)
-        return self.consts[id(value)][0]
+        axes = None if mesh.empty else mesh.explicit_axes
+        return part_type(aval, parallel_types.manual_axes(), axes)
 
     def record(
-        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
-    ) -> Sequence[Array]:
+        self, recorder: Any, primitive: Primitive[P], args: Arrays, params: P, source: Source | None
+    ) -> Arrays | None:
         across = [parallel_types.across(x.aval) for x in args]
         if primitive is collective.pvary_p and getattr(params, "axis_name", None) in across[0]:
             return args  # from a program for values that did not vary
@@ -171,13 +158,12 @@ class _VaryingRecorder(staging.Recorder):
                 )
         else:
             targets, params = table.fit(primitive, across, params)
-        operands = self._lifted(args, across, targets)
         inputs = tuple(
             [
                 x.binder  # nearly always
-                if type(x) is staging.StagingTracer and x._trace is self
-                else varied(self.atom(x), y)
-                for x, y in zip(operands, targets, strict=True)
+                if type(x) is staging.StagingTracer and x._trace is recorder
+                else varied(recorder.atom(x), y)
+                for x, y in zip(_lifted(recorder, args, across, targets), targets, strict=True)
             ]
         )
         types = [x.aval for x in inputs]
@@ -186,20 +172,56 @@ class _VaryingRecorder(staging.Recorder):
         else:
             avals = rule(primitive, types, params)
         binders = tuple(map(jx.Var, avals))
-        self.eqns.append(jx.JaxprEqn(primitive, inputs, params, binders, source))
-        return [staging.StagingTracer(self, var, var.aval) for var in binders]
+        recorder.eqns.append(jx.JaxprEqn(primitive, inputs, params, binders, source))
+        return [staging.StagingTracer(recorder, var, var.aval) for var in binders]
 
-    def _lifted(
-        self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
-    ) -> Sequence[Array]:
-        """Let operands vary as required; nearly always they do, or are numbers."""
-        if all(map(eq, across, targets)):
-            return args
-        others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
-        if all(map(opd.is_splat, others)):
-            return args
-        with tr.use_trace(self):
-            return [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
+    def jvp(
+        self,
+        primitive: Primitive[P],
+        rule: prim.JvpRule[P],
+        primals: Arrays,
+        tangents: prim.Tangents,
+        params: P,
+    ) -> prim.JvpResult:
+        """Apply a rule to a program that fits its operands."""
+        if primitive.rules.evaluate is not None and jx.subjaxprs(params):
+            across = [parallel_types.across(x.aval) for x in primals]
+            targets, params = table.fit(primitive, across, params)
+            changes = [own != axes for own, axes in zip(across, targets, strict=True)]
+            primals = [lifted(x, axes) for x, axes in zip(primals, targets, strict=True)]
+            tangents = [
+                lifted(t, axes) if changed and t is not prim.ZERO else t
+                for t, axes, changed in zip(tangents, targets, changes, strict=True)
+            ]
+        return rule(primals, tangents, params)
+
+    def tangents(
+        self, trace: tr.Trace, primals: Sequence[Array], tangents: list[prim.Tangent]
+    ) -> list[prim.Tangent]:
+        """Let tangents vary as the values do.
+
+        Where a value is handed on, so is its tangent, even if what is added to the value varies.
+        """
+        for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
+            if tangent is not prim.ZERO:
+                own, axes = [parallel_types.across(x.aval) for x in (tangent, primal)]
+                if not axes <= own:
+                    with tr.use_trace(trace.parent):
+                        tangents[i] = lifted(tangent, mesh_rule.union((axes, own)))
+        return tangents
+
+
+def _lifted(
+    recorder: tr.Trace, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
+) -> Sequence[Array]:
+    """Let operands vary as required; nearly always they do, or are numbers."""
+    if all(map(eq, across, targets)):
+        return args
+    others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
+    if all(map(opd.is_splat, others)):
+        return args
+    with tr.use_trace(recorder):
+        return [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
 
 
 def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
@@ -225,119 +247,51 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
     return operands, targets
 
 
-class _VaryingStagingTrace(_VaryingRecorder, staging.StagingTrace):
-    __slots__ = ()
-
-
-class _VaryingLinearTrace(_VaryingRecorder, LinearTrace):
-    __slots__ = ()
-
-
-class _VaryingJVPTrace(JVPTrace):
-    """A ``JVPTrace`` whose rules get programs that fit their operands.
-
-    Results' tangents vary along the axes along which results do. Where a value is handed on, so is
-    its tangent, even if what is added to the value varies.
-    """
+class CheckedAdapter(VaryingAdapter):
+    """Checks that cotangents do not vary where values do not."""
 
     __slots__ = ()
 
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if primitive.rules.evaluate is not None and jx.subjaxprs(params):
-            targets, params = table.fit(
-                primitive, [parallel_types.across(x.aval) for x in args], params
-            )
-            with tr.use_trace(self):
-                args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
-        return super().process(primitive, args, params)
-
-    def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
-        primals, tangents = super().split(values)
-        for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
-            if tangent is not prim.ZERO and not parallel_types.across(
-                primal.aval
-            ) <= parallel_types.across(tangent.aval):
-                with tr.use_trace(self.parent):
-                    tangents[i] = lifted(
-                        tangent,
-                        mesh_rule.union(
-                            (
-                                parallel_types.across(primal.aval),
-                                parallel_types.across(tangent.aval),
-                            )
-                        ),
-                    )
-        return primals, tangents
-
-
-class _VaryingLinearizeTrace(_VaryingJVPTrace, LinearizeTrace):
-    __slots__ = ()
-
-
-class _VaryingBatchTrace(batching.BatchTrace):
-    """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
-
-    __slots__ = ()
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        return [
-            batching.BatchTracer(
-                self,
-                out.val,
-                out.axis,
-                with_varying(out.aval, parallel_types.across(out.val.aval)),
-            )
-            if isinstance(out, batching.BatchTracer) and out._trace is self
-            else out
-            for out in super().process(primitive, args, params)
-        ]
-
-
-class _VaryingTransposer(Transposer):
-    """A ``Transposer`` that checks that cotangents do not vary where values do not."""
-
-    follows = True
-
-    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
+    def cotangents(self, outs: Sequence[jx.Atom], cotangents: prim.Tangents) -> prim.Tangents:
         seeds: list[prim.Tangent] = []
-        for x, ct in zip(self.outs, cotangents, strict=True):
+        for x, ct in zip(outs, cotangents, strict=True):
             seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
-            if seed is not prim.ZERO and not parallel_types.across(seed.aval) <= transposed(
-                parallel_types.across(x.aval)
-            ):
+            if seed is not prim.ZERO and _excess(seed, x.aval):
                 raise errors.DifferentiationError(
                     f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
                 )
             seeds.append(seed)
-        return super().pull_back(seeds)
+        return seeds
 
-    def apply(
-        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
-    ) -> prim.Cotangents:
-        cotangents_in = super().apply(eqn, cotangents, operands)
-        if SHARING:
-            cotangents_in = [
-                _of_cotangent(ct, x.aval)
-                if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO
-                else ct
-                for x, ct in zip(operands, cotangents_in, strict=True)
-            ]
-        for x, ct in zip(operands, cotangents_in, strict=True):
-            if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
-                more = parallel_types.across(ct.aval) - transposed(parallel_types.across(x.aval))
-                if more and not mesh_rule.is_checked():
-                    cotangents_in = [
-                        collective.psum(y, [*more]) if y is ct else y for y in cotangents_in
-                    ]
-                elif more:
+    def transposing(
+        self, eqns: Sequence[jx.JaxprEqn], rule: prim.ApplyTranspose
+    ) -> prim.ApplyTranspose:
+        def apply(eqn: jx.JaxprEqn, cts: prim.Tangents, operands: prim.Operands) -> prim.Cotangents:
+            results = [*rule(eqn, cts, operands)]
+            for i, (x, result) in enumerate(zip(operands, results, strict=True)):
+                if not isinstance(x, prim.UndefinedPrimal) or not isinstance(result, Array):
+                    continue
+                results[i] = ct = _of_cotangent(result, x.aval)
+                more = _excess(ct, x.aval)
+                if more and mesh_rule.is_checked():
                     name = getattr(eqn.params, "name", eqn.primitive.name)
                     raise errors.DifferentiationError(
                         f"the transpose, or bwd rule, of {name} gives a cotangent of type "
                         f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
                         f"same. Let it add theirs: lax.psum(ct, {mesh_rule.named(more)})."
                     )
-        return cotangents_in
+                if more:
+                    total = collective.psum(ct, [*more])
+                    results = [total if y is ct else y for y in results]
+            return results
+
+        return apply
+
+
+def _excess(ct: Array, aval: ShapedArray) -> Axes:
+    """Return the axes along which a cotangent varies, or is shared, unlike its value."""
+    return parallel_types.across(ct.aval) - transposed(parallel_types.across(aval))
 
 
 def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
@@ -362,58 +316,37 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
     return ct
 
 
-# Traces that check nothing: whatever is computed varies
-
-
-def _everywhere() -> Axes:
-    return frozenset(parallel_types.manual_axes())
-
-
-class _OwnRecorder(_VaryingRecorder):
-    """A recorder all of whose values vary, those that devices have computed together, too.
+class OwnAdapter(VaryingAdapter):
+    """Lets all values vary, those that devices have computed together, too; nothing is checked.
 
     So ``psum`` transposes to ``psum``, as under ``vmap``.
     """
 
     __slots__ = ()
 
+    def parameter_type(self, recorder: tr.Trace, aval: ShapedArray) -> ShapedArray:
+        return with_varying(aval, _everywhere()) if isinstance(recorder, LinearTrace) else aval
+
     def record(
-        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
-    ) -> Sequence[Array]:
-        outs = super().record(primitive, args, params, source)
-        if primitive is collective.pvary_p:
+        self, recorder: Any, primitive: Primitive[P], args: Arrays, params: P, source: Source | None
+    ) -> Arrays | None:
+        outs = super().record(recorder, primitive, args, params, source)
+        if outs is None or primitive is collective.pvary_p:
             return outs
         axes = _everywhere()
-        with tr.use_trace(self):
+        with tr.use_trace(recorder):
             return [
                 out if axes <= parallel_types.across(out.aval) else collective.pvary(out, axes)
                 for out in outs
             ]
 
 
-class _OwnStagingTrace(_OwnRecorder, staging.StagingTrace):
-    __slots__ = ()
+def _everywhere() -> Axes:
+    return frozenset(parallel_types.manual_axes())
 
 
-class _OwnLinearTrace(_OwnRecorder, LinearTrace):
-    __slots__ = ()
-
-    def new_input(self, aval: ShapedArray) -> staging.StagingTracer:
-        return super().new_input(with_varying(aval, _everywhere()))
-
-
-_MACHINE: Final = tr.Machine(
-    stage=_VaryingStagingTrace,
-    jvp=_VaryingJVPTrace,
-    linear=_VaryingLinearTrace,
-    linearize=_VaryingLinearizeTrace,
-    batch=_VaryingBatchTrace,
-    transpose=_VaryingTransposer,
-)
-#: Of functions that see themselves to what differs between devices.
-_OWN_MACHINE: Final = attrs.evolve(
-    _MACHINE, stage=_OwnStagingTrace, linear=_OwnLinearTrace, transpose=None
-)
+_CHECKED: Final = CheckedAdapter()
+_OWN: Final = OwnAdapter()
 
 
 class _AxisTrace(tr.Trace):
@@ -447,7 +380,8 @@ def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False)
     partly = len(axes) < len(mesh.axis_names)
     shares = checks and {*axes} <= {*mesh.explicit_axes}
     trace = _AxisTrace(tr.current_trace(), None)
-    trace.machine = _OWN_MACHINE if own else _MACHINE
+    others = [x for x in trace.adapters if not isinstance(x, VaryingAdapter)]
+    trace.adapters = (*others, _OWN if own else _CHECKED)
     for name, size in mesh.shape_tuple:
         if name in axes:
             axis = parallel_types.DeviceAxis(

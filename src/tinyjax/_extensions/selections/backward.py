@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from tinyjax._extensions.selections import forward, masks as selections_masks, programs
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.transforms.transpose import ApplyTranspose, Transposer
+from tinyjax.core.transforms.transpose import Transposer, apply_transpose
 from tinyjax.core.values import Array
 
 
 def follow(
-    transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose | None
+    transposer: Transposer, totals: dict[jx.Atom, Array], rule: prim.ApplyTranspose | None
 ) -> MaskedTransposer | None:
     """Return the tracker of selections in a backward pass; None where nothing depends on it.
 
@@ -21,7 +21,7 @@ def follow(
         totals: the cotangents that it holds.
         rule: applies the rules of equations; None where the primitives' own do.
     """
-    masked = MaskedTransposer(transposer, totals, rule or _by_primitive)
+    masked = MaskedTransposer(transposer, totals, rule or apply_transpose)
     if not masked.matters:
         return None
     masked.enter_seeds(transposer.eqns)
@@ -41,7 +41,7 @@ class MaskedTransposer:
     """
 
     def __init__(
-        self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: ApplyTranspose
+        self, transposer: Transposer, totals: dict[jx.Atom, Array], rule: prim.ApplyTranspose
     ) -> None:
         self._numbers = transposer.numbers
         self._residuals = transposer.residuals
@@ -231,9 +231,3 @@ class MaskedTransposer:
 
 def _selects_number(eqn: jx.JaxprEqn) -> bool:
     return eqn.primitive is ew.select_p and not eqn.out_binders[0].aval.shape
-
-
-def _by_primitive(
-    eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
-) -> prim.Cotangents:
-    return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)

@@ -30,7 +30,6 @@ from tinyjax._extensions.selections.masks import (
 )
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging, trace as tr
-from tinyjax.core.transforms.transpose import ApplyTranspose
 from tinyjax.core.values import Array, avals as av, operands as opd
 
 P = TypeVar("P")
@@ -225,7 +224,7 @@ def pull_back(
     cotangents: prim.Tangents,
     operands: prim.Operands,
     masks: Sequence[Mask | None],
-    rule: ApplyTranspose,
+    rule: prim.ApplyTranspose,
 ) -> tuple[prim.Cotangents, Sequence[Mask | None]]:
     """Apply a user's rule for reverse mode to cotangents that have masks.
 

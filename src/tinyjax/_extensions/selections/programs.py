@@ -21,7 +21,6 @@ from tinyjax.core.control_flow.primitives import cond_p, scan_p
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
-from tinyjax.core.transforms.transpose import ApplyTranspose
 from tinyjax.core.values import Array, avals as av, operands as opd
 
 T = TypeVar("T")
@@ -120,7 +119,7 @@ def apply_crossed(
     cotangents: prim.Tangents,
     operands: prim.Operands,
     masks: Sequence[Mask | None],
-    rule: ApplyTranspose,
+    rule: prim.ApplyTranspose,
 ) -> tuple[Sequence[prim.Tangent | None], Sequence[Mask | None]]:
     """Apply the transpose rule of an equation whose programs masks cross.
 

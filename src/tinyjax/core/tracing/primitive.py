@@ -198,6 +198,8 @@ LinearizeRule = Callable[[Arrays, Sequence[bool], P], LinearizeResult]
 #: Cotangents of the results, not all of them ``ZERO``, to cotangents of the operands. An operand
 #: the primitive is linear in comes undefined; the others come as values and get None.
 TransposeRule = Callable[[Tangents, Operands, P], Cotangents]
+#: Applies the transpose rule of an equation to cotangents and operands.
+ApplyTranspose: TypeAlias = Callable[[Any, Tangents, Operands], Cotangents]
 #: The mapped axis, operands and their batch axes to results and theirs; of a collective too.
 BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 

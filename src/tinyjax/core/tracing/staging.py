@@ -49,7 +49,7 @@ from tinyjax.core.tracing.trace import (
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
-from tinyjax.core.values.operands import is_splat
+from tinyjax.core.values.operands import first_element, is_splat, splat
 from tinyjax.errors import TinyjaxError
 
 P = TypeVar("P")
@@ -275,6 +275,8 @@ class Recorder(Trace):
 
     def new_input(self, aval: ShapedArray) -> StagingTracer:
         """Add a parameter."""
+        for adapter in self.adapters:
+            aval = adapter.parameter_type(self, aval)
         var = Var(aval)
         self.in_binders.append(var)
         return StagingTracer(self, var, aval)
@@ -283,19 +285,24 @@ class Recorder(Trace):
         """Return the atom of a value: its variable, a literal, or a constant's variable."""
         if type(value) is StagingTracer and value._trace is self:
             return value.binder
-        if type(value) is ConcreteArray:
-            if is_splat(value):
-                found_lit = self.literals[id(value)] = Lit(value, value.aval)
-                return found_lit
-        elif not isinstance(value, Tracer):
-            if not isinstance(value, PlacedArray):
-                raise_not_concrete(value)
-        elif not value._trace.live:
-            raise_leaked(value)
+        if type(value) is not ConcreteArray:
+            if not isinstance(value, Tracer):
+                if not isinstance(value, PlacedArray):
+                    raise_not_concrete(value)
+            elif not value._trace.live:
+                raise_leaked(value)
+        aval = outer = value._aval or value.aval
+        for adapter in self.adapters:
+            aval = adapter.constant_type(self, aval)
+        if type(value) is ConcreteArray and is_splat(value):
+            if aval is not outer:
+                value = splat(first_element(value.host), aval)
+            found_lit = self.literals[id(value)] = Lit(value, value.aval)
+            return found_lit
         entry = self.consts.get(id(value))
         if entry is None:
             # what another recording computes keeps its variable: it is defined here only once too
-            var = value.binder if type(value) is StagingTracer else Var(value._aval or value.aval)
+            var = value.binder if type(value) is StagingTracer and aval is outer else Var(aval)
             entry = self.consts[id(value)] = (var, value)
         return entry[0]
 
@@ -304,6 +311,11 @@ class Recorder(Trace):
     ) -> Sequence[Array]:
         """Add an equation and return its results."""
         # Every equation passes here: loops and comprehensions are chosen by measurement.
+        adapters = self.adapters
+        for adapter in adapters:
+            results = adapter.record(self, primitive, args, params, source)
+            if results is not None:
+                return results
         inputs: list[Atom] = []
         avals: list[ShapedArray] = []
         if len(args) > FEW:  # of programs that take residuals, most often all of this trace
@@ -311,7 +323,7 @@ class Recorder(Trace):
             if len(own) == len(args):
                 inputs, avals, args = [*own], [var.aval for var in own], ()
         for arg in args:
-            if type(arg) is StagingTracer:
+            if type(arg) is StagingTracer and (arg._trace is self or not adapters):
                 trace = arg._trace
                 if trace is not self:  # as in ``atom``; a nest of functions has many
                     if not trace.live:
@@ -543,7 +555,7 @@ def stage(
         arrays.
     """
     parent, current = current_trace(), settings()
-    trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)
+    trace = StagingTrace(parent, user_fun)
     trace.argument = getattr(fun, "argument", None)
     trace.outside = outside
     if hooks:

@@ -31,7 +31,20 @@ from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Mixed, Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
-from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
+from tinyjax.core.tracing.primitive import (
+    MANY,
+    ApplyTranspose,
+    Arrays,
+    BatchAxes,
+    BatchResult,
+    BatchRule,
+    JvpResult,
+    JvpRule,
+    MappedAxis,
+    Primitive,
+    Tangent,
+    Tangents,
+)
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
@@ -53,54 +66,80 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-@attrs.frozen(eq=False, repr=False)
-class Machine:
-    """The classes of the transformations above a trace: None is the core's own class.
+class Adapter:
+    """Additions of an extension to the steps of the transformations above a trace.
 
-    A trace passes its machine on to those above it. An extension of the core gives another one to a
-    trace that it makes, or to the one that evaluates. A combination of several extensions is
-    defined by a module that knows them.
-
-    Attributes:
-        stage: replaces ``StagingTrace``: the trace of a function whose program is recorded.
-        jvp: replaces ``JVPTrace``.
-        linear: replaces ``LinearTrace``.
-        linearize: replaces ``LinearizeTrace``.
-        batch: replaces ``BatchTrace``.
-        transpose: replaces ``Transposer``: a backward pass.
-        above: the machine of the traces that are made so; None for this one.
+    A trace hands its adapters on to those above it. An extension adds one to a trace that it makes.
+    By default a method does what the core does alone. Several adapters compose: the rule that one
+    of them calls is the primitive's with those before it around it.
 
     Example:
-        >>> import attrs, tinyjax, tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import extend
-        >>> from tinyjax.core.transforms.jvp import JVPTrace
-        >>> class Counting(JVPTrace):
+        >>> class Counting(extend.Adapter):
         ...     count = 0
-        ...     def process(self, primitive, args, params):
+        ...     def jvp(self, primitive, rule, primals, tangents, params):
         ...         Counting.count += 1
-        ...         return super().process(primitive, args, params)
-        >>> class Above(extend.Trace):
+        ...         return rule(primals, tangents, params)
+        >>> class Below(extend.Trace):
         ...     def process(self, primitive, args, params):
         ...         return self.parent.process(primitive, args, params)
-        >>> trace = Above(extend.current_trace())
-        >>> trace.machine = attrs.evolve(trace.machine, jvp=Counting)
+        >>> trace = Below(extend.current_trace())
+        >>> trace.adapters = (*trace.adapters, Counting())
         >>> with extend.Running(trace):
         ...     _ = tinyjax.jvp(lambda x: jnp.sin(x) * x, (2.0,), (1.0,))
         >>> Counting.count
         2
     """
 
-    stage: Callable[..., Any] | None = None
-    jvp: Callable[..., Any] | None = None
-    linear: Callable[..., Any] | None = None
-    linearize: Callable[..., Any] | None = None
-    batch: Callable[..., Any] | None = None
-    transpose: Callable[..., Any] | None = None
-    above: Machine | None = None
+    __slots__ = ()
 
+    def parameter_type(self, recorder: Trace, aval: ShapedArray) -> ShapedArray:
+        """Return the type of a parameter of the program that is recorded."""
+        return aval
 
-#: That of the core alone.
-CORE: Final = Machine()
+    def constant_type(self, recorder: Trace, aval: ShapedArray) -> ShapedArray:
+        """Return the type that a value of another trace has in the program that is recorded."""
+        return aval
+
+    def source(self, recorder: Trace, source: Source | None) -> Source | None:
+        """Return the source of an equation of a tangent map that is recorded."""
+        return source
+
+    def record(
+        self, recorder: Any, primitive: Primitive[P], args: Arrays, params: P, source: Source | None
+    ) -> Arrays | None:
+        """Record an equation and return its results; None leaves that to others."""
+        return None
+
+    def jvp(
+        self,
+        primitive: Primitive[P],
+        rule: JvpRule[P],
+        primals: Arrays,
+        tangents: Tangents,
+        params: P,
+    ) -> JvpResult:
+        """Apply a ``jvp`` or ``linearize`` rule under the parent of a ``JVPTrace``."""
+        return rule(primals, tangents, params)
+
+    def tangents(self, trace: Trace, primals: Arrays, tangents: list[Tangent]) -> list[Tangent]:
+        """Return the tangents of values that leave a ``JVPTrace``."""
+        return tangents
+
+    def batch(
+        self, rule: BatchRule[P], mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
+    ) -> BatchResult:
+        """Apply a ``batch`` or ``collective`` rule under the parent of a ``BatchTrace``."""
+        return rule(mapped, values, axes, params)
+
+    def cotangents(self, outs: Sequence[Any], cotangents: Tangents) -> Tangents:
+        """Return the cotangents of a program's results, with which a backward pass begins."""
+        return cotangents
+
+    def transposing(self, eqns: Sequence[Any], rule: ApplyTranspose) -> ApplyTranspose:
+        """Return the function that applies transpose rules in a backward pass."""
+        return rule
 
 
 class Trace:
@@ -108,7 +147,7 @@ class Trace:
 
     Attributes:
         parent: the trace that this one's rules run under; evaluation is its own parent.
-        machine: the classes of transformations above it.
+        adapters: additions of extensions to the transformations above it.
         live: whether the transformation still runs; its tracers are invalid afterwards.
         fun: the user's function being transformed, for messages.
         keeps_lines: whether it, or one that it passes primitives to, records the user's lines.
@@ -121,7 +160,7 @@ class Trace:
         True
     """
 
-    __slots__ = ("__weakref__", "axes", "fun", "keeps_lines", "live", "machine", "parent")
+    __slots__ = ("__weakref__", "adapters", "axes", "fun", "keeps_lines", "live", "parent")
 
     #: What messages call the transformation.
     transformation: ClassVar[str] = "a transformation"
@@ -143,8 +182,7 @@ class Trace:
         #: The named axes of this trace and its parents, once they were requested.
         self.axes: tuple[MappedAxis, ...] | None = () if parent is None else None
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
-        below = CORE if parent is None else parent.machine
-        self.machine: Machine = below.above or below
+        self.adapters: tuple[Adapter, ...] = () if parent is None else parent.adapters
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Apply this trace's rule for a primitive.

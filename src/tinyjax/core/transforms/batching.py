@@ -9,6 +9,7 @@ applies the ``collective`` rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
@@ -150,7 +151,10 @@ class BatchTrace(Trace):
                 types = primitive.check_types(key[1:], params)
         token = set_trace(self.parent)
         try:
-            outs, out_axes = rule(self.mapped, values, axes, params)
+            apply = rule
+            for adapter in self.adapters:
+                apply = partial(adapter.batch, apply)
+            outs, out_axes = apply(self.mapped, values, axes, params)
         except ShardingTypeError:
             if types is None or rule is rules.collective or where_of(key[1:]) is None:
                 raise
@@ -164,7 +168,9 @@ class BatchTrace(Trace):
             (out,), (axis,) = outs, out_axes
             if axis is None:
                 return (out,)
-            return (BatchTracer(self, out, axis, types[0] if types else None),)
+            # with adapters, values may have types of which rules for one example do not know
+            example = types[0] if types and not self.adapters else None
+            return (BatchTracer(self, out, axis, example),)
         results: list[Array] = []
         for out, axis in zip(outs, out_axes, strict=True):
             results.append(out if axis is None else BatchTracer(self, out, axis))
@@ -215,7 +221,7 @@ def batch_flat(
         The results, and which axis of each is the batch.
     """
     parent, current = current_trace(), settings()
-    trace: BatchTrace = (parent.machine.batch or BatchTrace)(parent, mapped, user_fun)
+    trace = BatchTrace(parent, mapped, user_fun)
     with Running(trace, args):
         outs = fun(
             *[
@@ -272,7 +278,8 @@ def batch_jaxpr(
         ]
         return stage(run, avals), axes_out[0]
 
-    plain = memoized(("batch", mapped, axes), make)
+    key = ("batch", mapped, axes, *current_trace().adapters)
+    plain = memoized(key, make)
     staged, out_axes = plain
     if in_front is None:
         return plain
@@ -289,7 +296,7 @@ def batch_jaxpr(
 
         return Staged(extend(staged.jaxpr, to_front), staged.consts), front
 
-    return memoized(("batch", mapped, axes, in_front), bring)
+    return memoized((*key, in_front), bring)
 
 
 def of_all(mapped: MappedAxis) -> MappedAxis:

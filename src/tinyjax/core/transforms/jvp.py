@@ -8,6 +8,7 @@ be zero is ``ZERO`` and takes part in no computation; a value without a tangent 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, TypeVar
 
 from tinyjax.config import settings
@@ -94,10 +95,12 @@ class JVPTrace(Trace):
         rules = primitive.rules
         token = set_trace(self.parent)
         try:
+            rule = rules.jvp
             if rules.linearize is not None and self.records(tangents):
-                primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
-            else:
-                primals_out, tangents_out = rules.jvp(primals, tangents, params)
+                rule = partial(linearize_rule, primitive)
+            for adapter in self.adapters:
+                rule = partial(adapter.jvp, primitive, rule)
+            primals_out, tangents_out = rule(primals, tangents, params)
         except ShardingTypeError:
             if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
                 raise
@@ -138,6 +141,8 @@ class JVPTrace(Trace):
             else:
                 primals.append(value)
                 tangents.append(ZERO)
+        for adapter in self.adapters:
+            tangents = adapter.tangents(self, primals, tangents)
         return primals, tangents
 
 
@@ -186,7 +191,7 @@ def jvp_flat(
         The results and their tangents, each of which may be ``ZERO``.
     """
     parent, current = current_trace(), settings()
-    trace: JVPTrace = (parent.machine.jvp or JVPTrace)(parent, user_fun)
+    trace = JVPTrace(parent, user_fun)
     with Running(trace, [x._aval or x.aval for x in primals]):
         outs = fun(
             *[

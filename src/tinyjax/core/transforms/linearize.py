@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import attrs
 
+from tinyjax._base import lazy
 from tinyjax._base.frames import ScopedSource, Source, named_scopes
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
@@ -38,6 +39,7 @@ from tinyjax.core.tracing.staging import (
     stage,
 )
 from tinyjax.core.tracing.trace import (
+    EVAL,
     CustomCall,
     Running,
     current_trace,
@@ -73,6 +75,8 @@ class LinearTrace(Recorder):
                     named_scopes.get() or type(evaluated_source()) is ScopedSource
                 ):
                     source = scoped_source()
+                for adapter in self.adapters:
+                    source = adapter.source(self, source)
                 return self.record(primitive, args, params, source)
         return self.parent.process(primitive, args, params)
 
@@ -84,9 +88,7 @@ class LinearTrace(Recorder):
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
     """Return a recorder of tangents under the current trace."""
-    parent = current_trace()
-    trace: LinearTrace = (parent.machine.linear or LinearTrace)(parent, fun)
-    return trace
+    return LinearTrace(current_trace(), fun)
 
 
 class LinearizeTrace(JVPTrace):
@@ -186,11 +188,12 @@ def linearize_flat(
         transposed: whether the tangent map is for ``pull_back`` alone.
     """
     parent, current = current_trace(), settings()
-    machine = parent.machine
-    linear: LinearTrace = (machine.linear or LinearTrace)(parent, user_fun)
+    linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    trace: LinearizeTrace = (machine.linearize or LinearizeTrace)(linear, user_fun)
+    eager = lazy.hook("eager_derivatives") if parent is EVAL else None
+    make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
+    trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []
     nonzero_in: list[bool] = []
     avals: list[ShapedArray] = []

@@ -11,8 +11,8 @@ if a later one returned no cotangent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
@@ -23,6 +23,7 @@ from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import (
     ZERO,
+    ApplyTranspose,
     Cotangents,
     Operands,
     Tangent,
@@ -44,6 +45,7 @@ from tinyjax.core.tracing.program_rules import (
 )
 from tinyjax.core.tracing.staging import Staged, stage, transposed_source
 from tinyjax.core.tracing.trace import (
+    EVAL,
     current_trace,
     evaluated_source,
     set_evaluated_source,
@@ -62,15 +64,12 @@ class _Undefined(dict[ShapedArray, UndefinedPrimal]):
 
 _undefined: Final = _Undefined()
 
-#: Applies the transpose rule of an equation to cotangents and operands.
-ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
-
 
 @attrs.define(eq=False, repr=False, slots=False)
 class Transposer:
     """A backward pass through equations that all depend on the linear inputs.
 
-    Extensions subclass it. The attributes are as for ``pull_back``.
+    The attributes are as for ``pull_back``.
 
     Attributes:
         rule: applies the rules of equations; None for the primitives' own rules.
@@ -83,22 +82,13 @@ class Transposer:
     outs: Sequence[Atom]
     rule: ApplyTranspose | None = None
     numbers: Collection[Atom] = ()
-    #: Whether ``apply`` does more than to apply a rule.
-    follows: ClassVar[bool] = False
-
-    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
-        """Apply the transpose rule of one of the equations."""
-        if self.rule is not None:
-            return self.rule(eqn, cotangents, operands)
-        return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
         """Apply the transpose rules of the equations, the last one's first.
 
         It is one function, since a call of another would be made for each equation.
         """
-        eqns, known = self.eqns, self.residuals
-        rule = self.apply if self.follows else self.rule
+        eqns, known, rule = self.eqns, self.residuals, self.rule
         totals, unreached = _seeds(self.outs, known, cotangents)
         if not totals:
             return [ZERO] * len(self.linear_inputs)
@@ -190,7 +180,12 @@ def pull_back(
         cotangents: one per result.
     """
     rule: ApplyTranspose | None = devices.ops().transposing(eqns, outs) if Where.in_use else None
-    make = current_trace().machine.transpose or Transposer
+    trace = current_trace()
+    for adapter in trace.adapters:
+        cotangents = adapter.cotangents(outs, cotangents)
+        rule = adapter.transposing(eqns, rule or apply_transpose)
+    eager = lazy.hook("eager_derivatives") if trace is EVAL else None
+    make = Transposer if eager is None else eager.EagerTransposer
     transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
     return transposer.pull_back(cotangents)
 
@@ -202,15 +197,18 @@ def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTr
             break
     else:
         return rule
-    here = evaluated_source()
+    here, apply_rule = evaluated_source(), rule or apply_transpose
 
     def apply(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         set_evaluated_source(transposed_source(eqn.source, here))
-        if rule is not None:
-            return rule(eqn, cotangents, operands)
-        return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+        return apply_rule(eqn, cotangents, operands)
 
     return apply
+
+
+def apply_transpose(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    """Apply the transpose rule of an equation's primitive."""
+    return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
 
 def _selections(
