@@ -26,6 +26,8 @@ lazy.HOOKS.update(
     explaining="tinyjax._extensions.explaining",
     # what computes NumPy's own functions of traced arrays
     numpy_protocols="tinyjax.numpy.protocols",
+    # what to write where data of traced arrays is requested
+    advice="tinyjax.numpy.advice",
     # what makes arrays of lists, which SciPy's functions take
     lists="tinyjax.numpy.creation",
     # what applies primitives, for their own method

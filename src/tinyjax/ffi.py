@@ -102,7 +102,7 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
         mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ForeignParams
     ) -> prim.BatchResult:
         values, is_mapped = sh.batch_axes_in_front(values, axes), [a is not None for a in axes]
-        method = common.VmapMethod.SEQUENTIAL if mapped.one_by_one else params.method
+        method = common.VmapMethod.SEQUENTIAL if mapped.is_separate else params.method
         match method:
             case common.VmapMethod.SEQUENTIAL | common.VmapMethod.SEQUENTIAL_UNROLLED:
                 outs: Sequence[Array] = _one_by_one(primitive, values, is_mapped, params, method)

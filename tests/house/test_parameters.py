@@ -80,8 +80,10 @@ UNREAD: Final[dict[str, str]] = {
     "what it would allow is refused in any case": "numpy.load.allow_pickle",
     "a name that people read": "composite.name composite.version new_ref.kind",
     "part of a protocol, whose other implementations read it": (
-        "Ref.contents_in.objects avals "
-        ""
+        "Ref.contents_in.objects avals Adapter.parameter_type.recorder "
+        "Adapter.constant_type.recorder Adapter.source.recorder Adapter.jvp.primitive "
+        "Adapter.tangents.trace Adapter.tangents.primals "
+        "Adapter.cotangents.outs Adapter.transposing.eqns "
         "ones.key zeros.key gaussian_kde.tree_unflatten._ "
         "is_equivalent_to.ndim SingleDeviceSharding.update.spec "
         "find_top_trace._ create_token._ get_opaque_trace_state.convention "

@@ -11,9 +11,9 @@ from tinyjax import dtypes, errors, tree
 from tinyjax._base import frames, records
 from tinyjax.core.api import arguments
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.watching import watched
-from tinyjax.core.transforms.linearize import linear_trace
+from tinyjax.core.transforms.linearize import stage_linear
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values import Array
 
@@ -51,9 +51,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     in_avals = calling.as_avals(leaves, fun, in_tree)
     flat = calling.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
-    linear = linear_trace(frames.Applied("linear_transpose", fun))
-    with tr.Running(linear, in_avals):
-        staged = linear.build(flat(*linear.new_inputs(in_avals)))
+    staged = stage_linear(flat, in_avals, frames.Applied("linear_transpose", fun))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     for i, aval in enumerate(in_avals):
         if not dtypes.is_inexact(aval.dtype):

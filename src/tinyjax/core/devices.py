@@ -607,6 +607,9 @@ class DeviceOps(Protocol):
             None where no type has a sharding.
         """
 
+    def spmd_axis(self, option: object) -> Callable[..., Any]:
+        """Return what makes the axis that ``vmap`` with ``spmd_axis_name`` maps over."""
+
     def manual_axis_type(self, aval: Any) -> Any:
         """Return the sharing of values of a type between devices, in JAX's form."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax._base import frames, lazy
+from tinyjax.core.control_flow.cond import calls_of_branches
 from tinyjax.core.jit.program import def_call
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace as tr
@@ -416,7 +417,7 @@ def get_opaque_trace_state(convention: object = None) -> object:
         >>> _ = tinyjax.vmap(look)(jnp.ones(1))
         False
     """
-    return (*map(id, tr.enclosing_traces()), *tr.calls_of_branches.get())
+    return (*map(id, tr.enclosing_traces()), *calls_of_branches.get())
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:

@@ -26,10 +26,9 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import bind, calling, checking, jaxpr as jx, primitive as prim, staging
 from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
 from tinyjax.core.tracing.program_rules import def_evaluated
-from tinyjax.core.tracing.trace import Running
 from tinyjax.core.transforms import batching
 from tinyjax.core.transforms.jvp import jvp_flat
-from tinyjax.core.transforms.linearize import linear_trace, linearize_flat
+from tinyjax.core.transforms.linearize import linearize_flat, stage_linear
 from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import DifferentiationError
@@ -355,7 +354,5 @@ def _record(
     transposed.
     """
     flat = calling.FlatFunction(matvec, in_tree)
-    linear = linear_trace(frames.Applied("custom_linear_solve", matvec))
-    with Running(linear, avals):
-        staged = linear.build(flat(*linear.new_inputs(avals)))
+    staged = stage_linear(flat, avals, frames.Applied("custom_linear_solve", matvec))
     return staged, flat.out_tree

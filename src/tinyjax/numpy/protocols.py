@@ -21,20 +21,17 @@ The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhe
 from __future__ import annotations
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from opcode import opmap
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp, tree
-from tinyjax._base import frames
 from tinyjax.core.values import Array
 from tinyjax.errors import ArgumentError, DtypeError, TinyjaxError, TracerArrayConversionError
 from tinyjax.numpy import promotion as pm
@@ -240,95 +237,6 @@ def _listed(x: Any, kinds: tuple[type, ...] = (list, tuple)) -> Any:
 
 def _have_arrays(values: Any) -> bool:
     return any(isinstance(leaf, Array) for leaf in tree.leaves(values))
-
-
-#: Functions that make an array of NumPy's, or take some arguments for granted.
-_CONVERTERS: Final = (
-    r"\b(?:np|numpy)\.(as\w*array\w*|array|choose|full_like|put|repeat|take|vectorize)\("
-)
-_SCALAR: Final = r"\b(?:np|numpy)\.((?:float|u?int|complex)\d+)\("
-
-
-def advise() -> tuple[str, frames.Location | None]:
-    """Return what to write where an array of NumPy's is requested, and the line of the request."""
-    frame, masked = frames.user_frame(), False
-    if (advice := advise_of_scipy(frame)) is not None:
-        return advice
-    while frame is not None and frame.f_code.co_filename.startswith(_NUMPY):
-        masked = masked or frame.f_globals["__name__"].startswith("numpy.ma")
-        frame = frame.f_back
-    if frame is None:
-        return _ANYWHERE, None
-    code = frame.f_code
-    location = frames.Location(code.co_filename, frame.f_lineno, code.co_qualname)
-    line = location.text
-    if masked:
-        return "Fill the gaps of masked arrays, x.filled(value): the mask would be lost.", location
-    if "random." in line:
-        return "Use tinyjax.random, whose functions take a key.", location
-    if found := re.search(_CONVERTERS, line):
-        name = found[1] if found[1] in jnp.__all__ else "asarray"
-        return f"Write jnp.{name} in place of np.{found[1]}.", location
-    if found := re.search(_SCALAR, line):
-        return f"Write x.astype(np.{found[1]}) in place of np.{found[1]}(x).", location
-    return _ANYWHERE, location
-
-
-def advise_of_scipy(frame: FrameType | None) -> tuple[str, frames.Location] | None:
-    """Return what to write in place of SciPy's function that runs here, and where it is called.
-
-    Args:
-        frame: the innermost frame that is not ours.
-
-    Returns:
-        None where the frame is not SciPy's, or NumPy's on behalf of SciPy.
-    """
-    inner: list[FrameType] = []
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_LIBRARIES):
-        inner.append(frame)
-        frame = frame.f_back
-    paths = [path for f in reversed(inner) for path in _paths_in_scipy(f)]
-    if not paths or frame is None:
-        return None
-    ours: Any = import_module("tinyjax.scipy")
-    for path in paths:
-        if reduce(lambda x, part: getattr(x, part, None), path.split("."), ours) is not None:
-            advice = f"Write tinyjax.scipy.{path} in place of scipy.{path}."
-            break
-    else:
-        advice = (
-            f"scipy.{paths[0]} takes no traced arrays, and tinyjax.scipy has no such function. "
-            "Compute it outside of the function, or by tinyjax.pure_callback."
-        )
-    code = frame.f_code
-    return advice, frames.Location(code.co_filename, frame.f_lineno, code.co_qualname)
-
-
-def _paths_in_scipy(frame: FrameType) -> Iterator[str]:
-    """Name the public function, method or class of SciPy's that a frame runs, without ``scipy``."""
-    parts = frame.f_globals["__name__"].split(".")
-    owner, name = frame.f_locals.get("self"), frame.f_code.co_name
-    if parts[0] != "scipy" or parts[1].startswith("_"):
-        return
-    names = [type(owner).__name__] if name in ("__init__", "__call__") else [name]
-    if "<locals>" in frame.f_code.co_qualname:  # of a decorator
-        names += [x.__name__ for x in frame.f_locals.values() if isinstance(x, FunctionType)]
-    if isinstance(distribution := getattr(owner, "name", None), str):
-        names = [f"{distribution}.{name}"]
-    public = [size for size in range(2, len(parts) + 1) if not parts[size - 1].startswith("_")]
-    for size in reversed(public):
-        module = sys.modules[".".join(parts[:size])]
-        for path in names:
-            if path.split(".")[0] in getattr(module, "__all__", ()):
-                yield ".".join([*parts[1:size], path])
-
-
-_LIBRARIES: Final = ("scipy.", "numpy.", "numpy")
-_NUMPY: Final = str(np.__file__).removesuffix("__init__.py")
-_ANYWHERE: Final = (
-    "Write jnp.asarray(table)[x] in place of table[x], and jnp.asarray(x) where an array of "
-    "NumPy's is made; tinyjax.source.capture takes programs that write into NumPy's arrays."
-)
 
 
 # Universal functions

@@ -307,7 +307,7 @@ def declare(
     def batch_rule(
         mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CallbackParams
     ) -> prim.BatchResult:
-        if mapped.one_by_one:
+        if mapped.is_separate:
             params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)
         else:
             check_batch(params)

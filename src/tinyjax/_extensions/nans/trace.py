@@ -50,14 +50,9 @@ class _Snapshot:
     recorded: dict[staging.Recorder, int]
 
 
-def _now(trace: tr.Trace) -> _Snapshot:
-    recorded: dict[staging.Recorder, int] = {}
-    while True:
-        if isinstance(trace, staging.Recorder):
-            recorded[trace] = len(trace.eqns)
-        if trace.parent is trace:
-            return _Snapshot(origins.next_serial(), recorded)
-        trace = trace.parent
+def _now() -> _Snapshot:
+    recorders = [x for x in tr.enclosing_traces() if isinstance(x, staging.Recorder)]
+    return _Snapshot(origins.next_serial(), {x: len(x.eqns) for x in recorders})
 
 
 def _add_examples(
@@ -143,7 +138,7 @@ class SourceAdapter(tr.Adapter):
         source = tr.evaluated_source()
         # of the axes of the operation as it was before it is batched
         old = source.examples if isinstance(source, TracedSource) else ()
-        since = _now(tr.current_trace())
+        since = _now()
         if isinstance(source, TracedSource):
             tr.set_evaluated_source(attrs.evolve(source, examples=()))
         try:
@@ -167,11 +162,10 @@ class SourceAdapter(tr.Adapter):
         tangents: prim.Tangents,
         params: P,
     ) -> prim.JvpResult:
-        parent = tr.current_trace()
-        since = _now(parent)
+        since = _now()
         primals_out, tangents_out = rule(primals, tangents, params)
         computed = [x for t in tangents_out if t is not prim.ZERO for x in _grounds(t)]
-        if computed and not isinstance(parent, LinearTrace):
+        if computed and not isinstance(tr.current_trace(), LinearTrace):
             own = [x for primal in primals_out for x in _grounds(primal)]
             origins.belong_to_tangents(own, computed, since.serial)
             for recorder, start in since.recorded.items():
@@ -200,7 +194,7 @@ class SourceAdapter(tr.Adapter):
                         examples=source.examples if len(shapes) <= 1 else (),
                     )
                 )
-            since = _now(tr.current_trace())
+            since = _now()
             with backward_pass():
                 results = rule(eqn, cts, operands)
             for recorder, start in since.recorded.items():

@@ -121,7 +121,7 @@ def _batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
     # where types do not say how the examples lie, XLA divides them as it likes
-    names = types.entries(x.aval)[axis] or mapped.divided or mapped.spmd
+    names = types.entries(x.aval)[axis] or mapped.where or types.spmd_of(mapped)
     source = params.source and params.source.batched(axis)
     return (constrain(x, params.sharding.batched(axis, names), source),), axes
 

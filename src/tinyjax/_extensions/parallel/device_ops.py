@@ -18,7 +18,7 @@ __getattr__ = loader(
         "sharded_array": "shards_of",
         "sharding": "on_first",
         "table": "result_types",
-        "types": "manual_axis_type",
+        "types": "manual_axis_type spmd_axis",
         "xla": "call_parts compile evaluate flags_for lowered put_results run",
     },
 )

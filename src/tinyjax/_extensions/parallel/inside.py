@@ -73,13 +73,9 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
         jaxpr: the program.
         on_host: whether to remove shardings from types and equations, too.
     """
-    casts: tuple[Primitive[Any], ...] = (
-        collective.pvary_p,
-        collective.recast_p,
-        collective.unvary_p,
-    )
+    casts: list[Primitive[Any]] = [collective.pvary_p, collective.recast_p, collective.unvary_p]
     if on_host:
-        casts = (*casts, sharding_constraint_p, hide_p)
+        casts += [sharding_constraint_p, hide_p]
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.sharding_or_none is not None:
@@ -153,9 +149,8 @@ class VaryingAdapter(tr.Adapter):
             if SHARING and not SHARING.isdisjoint(across):
                 args, targets = _beside(args, across)
             else:
-                targets = [across[0] if len({*across}) == 1 else mesh_rule.union(across)] * len(
-                    across
-                )
+                union = across[0] if len({*across}) == 1 else mesh_rule.union(across)
+                targets = [union] * len(across)
         else:
             targets, params = table.fit(primitive, across, params)
         inputs = tuple(
@@ -300,9 +295,8 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
     Where partial sums are required, a cotangent that all devices have remains on the first device,
     and the others get zeros.
     """
-    for share in (
-        transposed(parallel_types.across(aval)) if parallel_types.across(aval) in SHARING else ()
-    ):
+    axes = parallel_types.across(aval)
+    for share in transposed(axes) if axes in SHARING else ():
         if not isinstance(share, Share) or share in parallel_types.across(ct.aval):
             continue
         own, name = collective.shared_along(parallel_types.across(ct.aval), share.name), share.name

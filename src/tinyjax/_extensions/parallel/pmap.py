@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
@@ -10,8 +11,9 @@ from tinyjax._base.frames import Applied, imitate, wraps
 from tinyjax._base.tracebacks import folded
 from tinyjax._extensions.parallel import meshes, named_sharding, sharding
 from tinyjax._extensions.parallel.constraint import with_sharding_constraint
+from tinyjax._extensions.parallel.types import SimulatedAxis
 from tinyjax.core import jit
-from tinyjax.core.api.mapping import over_devices, vmap
+from tinyjax.core.api.mapping import map_over, vmap
 from tinyjax.core.devices import Device, check_platform, devices_of, first_device, group
 from tinyjax.core.jit import stages
 from tinyjax.core.tracing import checking
@@ -106,7 +108,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
                 return fun(*every, **kwargs)
 
             of_each = tuple([axis for _, axis in pairs])
-            mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
+            axis = partial(SimulatedAxis, name=name)
+            mapped = map_over(imitate(of_arrays, applied), of_each, out_axes, axis, axis_size)
             arrays = [_divided(x, axis, mesh) for x, axis in pairs]
             return _divided(mapped(*arrays, **_divided(kwargs, 0, mesh)), out_axes, mesh)
 

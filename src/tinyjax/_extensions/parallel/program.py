@@ -20,7 +20,7 @@ from tinyjax._extensions.parallel.meshes import AxisType
 from tinyjax._extensions.parallel.named_sharding import NamedSharding
 from tinyjax._extensions.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax._extensions.parallel.sharding import PartitionSpec
-from tinyjax._extensions.parallel.types import Axes, Share
+from tinyjax._extensions.parallel.types import Axes, Share, SimulatedAxis, SpmdAxis, spmd_of
 from tinyjax.core import xla
 from tinyjax.core.lowering import call_jaxpr, tensors
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
@@ -75,7 +75,7 @@ def _along(
     name, size = params.sizes[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]
-    mapped = prim.MappedAxis(size, name, one_by_one=True)
+    mapped = SimulatedAxis(size, name)
     outs, out_axes = batching.batch_flat(
         lambda *xs: _along(number + 1, xs, rest, params), mapped, args, axes
     )
@@ -456,7 +456,7 @@ def _over_examples(mapped: prim.MappedAxis, params: primitive.ShardMapParams) ->
     Raises:
         ShardingError: they divide something else, or do not divide the examples.
     """
-    names = () if mapped.name is not None else mapped.spmd
+    names = () if mapped.name is not None else spmd_of(mapped)
     over = tuple([name for name in names if name in params.axes])
     for spec in (*params.in_specs, *params.out_specs):
         if taken := set(over).intersection(spec.names):
@@ -490,11 +490,13 @@ def _batch(
 ) -> prim.BatchResult:
     if mapped.name in params.axes:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
-    if mapped.divided:  # examples are the device's own along its axes
-        names = tuple([name for name in mapped.divided if name not in params.axes])
-        mapped = attrs.evolve(mapped, divided=names)
+    # examples are the device's own along its axes
+    where = tuple([name for name in mapped.where if name not in params.axes])
     over = _over_examples(mapped, params)
-    mapped = attrs.evolve(mapped, size=mapped.size // params.mesh.size_of(over), spmd=())
+    size = mapped.size // params.mesh.size_of(over)
+    mapped = attrs.evolve(mapped, size=size, where=where)
+    if isinstance(mapped, SpmdAxis):
+        mapped = attrs.evolve(mapped, spmd=())
     with _on_axes(params):
         jaxpr = _varying(params.jaxpr, over)
         staged, out_axes = batching.batch_jaxpr(jaxpr, mapped, tuple(axes))

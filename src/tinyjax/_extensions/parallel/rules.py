@@ -148,7 +148,7 @@ def batch_unspecified(
     """Apply a ``batch`` rule, as ``DeviceOps`` says."""
     outs, out_axes = primitive.rules.batch(mapped, [*map(unspecified, values)], axes, params)
     batched = [
-        batched_aval(aval, axis, mapped.size, mapped.divided)
+        batched_aval(aval, axis, mapped.size, mapped.where)
         for aval, axis in zip(types, out_axes, strict=True)
     ]
     return [*map(lie_as, outs, batched)], out_axes

@@ -7,7 +7,8 @@ records the axes of the mesh along which values may vary, or are shared (``acros
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -16,7 +17,7 @@ from tinyjax._extensions.parallel.sharding import Entries, Sharding
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import ShapedArray, avals as av
 from tinyjax.dtypes import is_inexact, is_integer
-from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
+from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError, shortened
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -37,6 +38,45 @@ class DeviceAxis(prim.MappedAxis):
     @property
     def in_step(self) -> bool:
         return self.checks
+
+
+@attrs.frozen(eq=False, repr=False)
+class SimulatedAxis(prim.MappedAxis):
+    """An axis of a mesh whose devices ``vmap`` simulates."""
+
+    is_separate = True
+
+
+@attrs.frozen(eq=False, repr=False)
+class SpmdAxis(prim.MappedAxis):
+    """An axis of ``vmap`` that constraints inside of it divide.
+
+    Attributes:
+        spmd: the axes of a mesh over which they do (``spmd_axis_name``).
+    """
+
+    spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+
+
+def spmd_axis(option: object) -> Callable[..., SpmdAxis]:
+    """Return what makes the axis that ``vmap`` with ``spmd_axis_name`` maps over.
+
+    Raises:
+        ArgumentError: the option is no name of an axis of a mesh, and no tuple of names.
+    """
+    names = option if isinstance(option, tuple) else (option,)
+    axes = tuple([name for name in names if isinstance(name, str)])
+    if len(axes) != len(names):
+        raise ArgumentError(
+            "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
+            f"but got {shortened(option)}."
+        )
+    return partial(SpmdAxis, spmd=axes)
+
+
+def spmd_of(mapped: prim.MappedAxis) -> tuple[str, ...]:
+    """Return the axes of a mesh over which constraints divide a mapped axis."""
+    return mapped.spmd if isinstance(mapped, SpmdAxis) else ()
 
 
 def device_axes() -> list[DeviceAxis]:

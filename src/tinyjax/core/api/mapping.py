@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax import errors, tree
 from tinyjax._base import lazy
 from tinyjax._base.frames import describe_function
+from tinyjax.core import devices
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
@@ -24,6 +25,10 @@ from tinyjax.core.values.integers import integer
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+#: Makes one axis for all calls with the same options.
+_axis: Final[Callable[..., MappedAxis]] = lru_cache(maxsize=256)(MappedAxis)
 
 
 def _is_none(x: object) -> bool:
@@ -126,21 +131,10 @@ def vmap(
             "vmap in_axes must be an int, None, or a tuple with one entry per positional "
             f"argument, but got {errors.shortened(in_axes)}."
         )
-    spmd = _spmd_axes(spmd_axis_name)
+    axis = _axis if spmd_axis_name is None else devices.ops().spmd_axis(spmd_axis_name)
     batched = _in_chunks(chunk_size, threads)
-    make = partial(_axis, name=axis_name, spmd=spmd)
-    return _mapped(fun, in_axes, out_axes, make, axis_size, batched)
-
-
-def _spmd_axes(option: object) -> tuple[str, ...]:
-    names = () if option is None else option if isinstance(option, tuple) else (option,)
-    axes = tuple([name for name in names if isinstance(name, str)])
-    if len(axes) != len(names):
-        raise errors.ArgumentError(
-            "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
-            f"but got {errors.shortened(option)}."
-        )
-    return axes
+    make = partial(axis, name=axis_name)
+    return map_over(fun, in_axes, out_axes, make, axis_size, batched)
 
 
 def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
@@ -160,18 +154,10 @@ def over_basis(
     """``vmap`` over the directions of a Jacobian, which stand first, or last."""
     axis = -1 if last else 0
     make = partial(_axis, of_basis=True, last=last)
-    return _mapped(fun, axis, out_axes, make, batched=_in_chunks(chunk_size))
+    return map_over(fun, axis, out_axes, make, batched=_in_chunks(chunk_size))
 
 
-def over_devices(
-    fun: Callable[P, R], in_axes: Any, out_axes: Any, axis_name: str, axis_size: int | None
-) -> Callable[P, R]:
-    """Apply ``vmap`` over devices, each of which calls Python functions by itself."""
-    make = partial(_axis, name=axis_name, one_by_one=True)
-    return _mapped(fun, in_axes, out_axes, make, axis_size)
-
-
-def _mapped(
+def map_over(
     fun: Callable[P, R],
     in_axes: Any,
     out_axes: Any,
@@ -179,6 +165,17 @@ def _mapped(
     axis_size: int | None = None,
     batched: ApplyBatched | None = None,
 ) -> Callable[P, R]:
+    """Map a function over an axis of its arguments.
+
+    Args:
+        fun: the function.
+        in_axes: the axes of arguments, as those of ``vmap``.
+        out_axes: the axes of results.
+        make: makes the mapped axis, of a size.
+        axis_size: the size; None for that of the arguments.
+        batched: applies the function to all examples; None for ``batch_flat``.
+    """
+
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
@@ -205,7 +202,7 @@ def _mapped(
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
                 if where is not None:
-                    over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
+                    over = attrs.evolve(over, where=where.mapped_over(arrays, axes))
             try:
                 outs, sources = (batched or batch_flat)(flat, over, arrays, axes, fun)
             except errors.DivergenceError as error:
@@ -282,18 +279,6 @@ def _over_refs(
         ]
     )
     return outs[:n], mapped_outs[:n]
-
-
-@lru_cache(maxsize=256)
-def _axis(
-    size: int,
-    name: Hashable | None = None,
-    of_basis: bool = False,
-    last: bool = False,
-    spmd: tuple[str, ...] = (),
-    one_by_one: bool = False,
-) -> MappedAxis:
-    return MappedAxis(size, name, of_basis, last=last, spmd=spmd, one_by_one=one_by_one)
 
 
 def check_positive(function: str, **options: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final, TypeVar, overload
@@ -43,7 +44,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import fill_list
 from tinyjax.core.tracing.program_rules import ProgramEvaluator, def_program
 from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, extend, stage
-from tinyjax.core.tracing.trace import assigned, bind, calls_of_branches
+from tinyjax.core.tracing.trace import assigned, bind
 from tinyjax.core.transforms import batching
 from tinyjax.core.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.core.transforms.linearize import linearize_jaxpr
@@ -610,6 +611,13 @@ def switch(
     number = ew.convert_element_type(ew.clamp(low, number, high), dtypes.int32)
     result: R = _choose("switch", number, branches, operands)
     return result
+
+
+#: One object for each call of a branch of ``cond`` that runs here without being staged. In JAX it
+#: is staged, so that ``tinyjax.as_jax`` tells it apart from what is around it.
+calls_of_branches: Final[ContextVar[tuple[object, ...]]] = ContextVar(
+    "tinyjax_calls_of_branches", default=()
+)
 
 
 def _call(

@@ -83,22 +83,19 @@ class MappedAxis(records.Record):
         last: whether it is the last axis, as the columns of a Jacobian are. Rules then leave it
             last instead of moving it to the front. So nothing is transposed in the end, and the
             innermost loops of all operations run over one axis.
-        one_by_one: whether its examples are simulated devices: each calls Python functions by
-            itself.
         active: the mask of examples that execute this code; None where all do, or it makes no
             difference.
-        divided: the axes of a mesh that divide it, according to types.
-        spmd: the axes over which constraints inside of it divide it (``spmd_axis_name``).
+        where: what types say of where its examples are, for an extension (``ShapedArray.where``).
     """
 
     size: int
     name: Hashable | None = None
     of_basis: bool = False
     last: bool = attrs.field(default=False, kw_only=True)
-    one_by_one: bool = attrs.field(default=False, kw_only=True)
     active: ActiveMask | None = attrs.field(default=None, eq=False)
-    divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
-    spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    where: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    #: Whether Python functions are called for each example by itself.
+    is_separate: ClassVar[bool] = False
 
     @property
     def in_step(self) -> bool:

@@ -285,12 +285,11 @@ class Recorder(Trace):
         """Return the atom of a value: its variable, a literal, or a constant's variable."""
         if type(value) is StagingTracer and value._trace is self:
             return value.binder
-        if type(value) is not ConcreteArray:
-            if not isinstance(value, Tracer):
-                if not isinstance(value, PlacedArray):
-                    raise_not_concrete(value)
-            elif not value._trace.live:
+        if isinstance(value, Tracer):
+            if not value._trace.live:
                 raise_leaked(value)
+        elif type(value) is not ConcreteArray and not isinstance(value, PlacedArray):
+            raise_not_concrete(value)
         aval = outer = value._aval or value.aval
         for adapter in self.adapters:
             aval = adapter.constant_type(self, aval)

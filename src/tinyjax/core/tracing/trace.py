@@ -26,7 +26,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax._base import lazy
-from tinyjax._base.frames import Source, applied_by, describe_function, user_frame
+from tinyjax._base.frames import Source, applied_by, describe_function
 from tinyjax._base.tracebacks import shorten
 from tinyjax.config import Mixed, Settings, settings
 from tinyjax.core.devices import Default, default_elsewhere, may_be_elsewhere, ops
@@ -95,21 +95,56 @@ class Adapter:
     __slots__ = ()
 
     def parameter_type(self, recorder: Trace, aval: ShapedArray) -> ShapedArray:
-        """Return the type of a parameter of the program that is recorded."""
+        """Return the type of a parameter of the program that is recorded.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> extend.Adapter().parameter_type(extend.current_trace(), jnp.ones(2).aval)
+            ShapedArray(float32[2])
+        """
         return aval
 
     def constant_type(self, recorder: Trace, aval: ShapedArray) -> ShapedArray:
-        """Return the type that a value of another trace has in the program that is recorded."""
+        """Return the type that a value of another trace has in the program that is recorded.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> extend.Adapter().constant_type(extend.current_trace(), jnp.ones(2).aval)
+            ShapedArray(float32[2])
+        """
         return aval
 
     def source(self, recorder: Trace, source: Source | None) -> Source | None:
-        """Return the source of an equation of a tangent map that is recorded."""
+        """Return the source of an equation of a tangent map that is recorded.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> extend.Adapter().source(extend.current_trace(), None) is None
+            True
+        """
         return source
 
     def record(
         self, recorder: Any, primitive: Primitive[P], args: Arrays, params: P, source: Source | None
     ) -> Arrays | None:
-        """Record an equation and return its results; None leaves that to others."""
+        """Record an equation and return its results; None leaves that to others.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> class Printing(extend.Adapter):
+            ...     def record(self, recorder, primitive, args, params, source):
+            ...         print(primitive)
+            >>> class Below(extend.Trace):
+            ...     pass
+            >>> trace = Below(extend.current_trace())
+            >>> trace.adapters = (Printing(),)
+            >>> with extend.Running(trace):
+            ...     _ = tinyjax.make_jaxpr(jnp.sin)(1.0)
+            sin
+        """
         return None
 
     def jvp(
@@ -120,25 +155,71 @@ class Adapter:
         tangents: Tangents,
         params: P,
     ) -> JvpResult:
-        """Apply a ``jvp`` or ``linearize`` rule under the parent of a ``JVPTrace``."""
+        """Apply a ``jvp`` or ``linearize`` rule under the parent of a ``JVPTrace``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax import extend, lax
+            >>> x = jnp.float32(0.0)
+            >>> extend.Adapter().jvp(lax.sin_p, lax.sin_p.rules.jvp, [x], [x + 1], extend.NO_PARAMS)
+            ((Array(0., dtype=float32),), (Array(1., dtype=float32),))
+        """
         return rule(primals, tangents, params)
 
     def tangents(self, trace: Trace, primals: Arrays, tangents: list[Tangent]) -> list[Tangent]:
-        """Return the tangents of values that leave a ``JVPTrace``."""
+        """Return the tangents of values that leave a ``JVPTrace``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> trace, x = extend.current_trace(), jnp.float32(1.0)
+            >>> extend.Adapter().tangents(trace, [x], [x])
+            [Array(1., dtype=float32)]
+        """
         return tangents
 
     def batch(
         self, rule: BatchRule[P], mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
     ) -> BatchResult:
-        """Apply a ``batch`` or ``collective`` rule under the parent of a ``BatchTrace``."""
+        """Apply a ``batch`` or ``collective`` rule under the parent of a ``BatchTrace``.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> class Printing(extend.Adapter):
+            ...     def batch(self, rule, mapped, values, axes, params):
+            ...         print(mapped.size, axes)
+            ...         return rule(mapped, values, axes, params)
+            >>> class Below(extend.Trace):
+            ...     def process(self, primitive, args, params):
+            ...         return self.parent.process(primitive, args, params)
+            >>> trace = Below(extend.current_trace())
+            >>> trace.adapters = (Printing(),)
+            >>> with extend.Running(trace):
+            ...     _ = tinyjax.vmap(jnp.sin)(jnp.ones(3))
+            3 [0]
+        """
         return rule(mapped, values, axes, params)
 
     def cotangents(self, outs: Sequence[Any], cotangents: Tangents) -> Tangents:
-        """Return the cotangents of a program's results, with which a backward pass begins."""
+        """Return the cotangents of a program's results, with which a backward pass begins.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> extend.Adapter().cotangents([], [extend.ZERO])
+            [<ZeroTangent.ZERO: 0>]
+        """
         return cotangents
 
     def transposing(self, eqns: Sequence[Any], rule: ApplyTranspose) -> ApplyTranspose:
-        """Return the function that applies transpose rules in a backward pass."""
+        """Return the function that applies transpose rules in a backward pass.
+
+        Example:
+            >>> from tinyjax.extend import Adapter
+            >>> rule = lambda eqn, cotangents, operands: cotangents
+            >>> Adapter().transposing([], rule) is rule
+            True
+        """
         return rule
 
 
@@ -404,13 +485,9 @@ class Tracer(Array):
     def concrete(self, purpose: str) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        advise = _ADVICE.get(purpose, _compute_outside)
-        raise advised(
-            _CONVERSIONS.get(purpose, ConcretizationError),
-            f"{purpose} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}.",
-            lambda: advise(self),
-        )
+        kind = _CONVERSIONS.get(purpose, ConcretizationError)
+        problem = f"needs the data of an array, but {self.aval} is traced"
+        raise self._refusal(kind, problem, purpose)
 
     def data_of(self, primal: Array, purpose: str) -> HostArray:
         """Return the data of the primal value of a tracer with derivatives.
@@ -427,17 +504,15 @@ class Tracer(Array):
         conversion = _WITHOUT_DERIVATIVE.get(purpose)
         if conversion is None:
             return primal.concrete(purpose)
-        constant = conversion.format("tinyjax.lax.stop_gradient(x)")
-        raise advised(
-            ConcretizationError,
-            f"{purpose} has no derivative, but {self.aval} is differentiated by "
-            f"{self.describe_trace()}.",
-            lambda: (
-                "Use NumPy's function, or tinyjax.numpy's, instead of one of math. For a constant, "
-                f"write {constant}. tinyjax.source.capture takes programs that use math, or write "
-                "into NumPy's arrays."
-            ),
-        )
+        problem = f"has no derivative, but {self.aval} is differentiated"
+        raise self._refusal(ConcretizationError, problem, purpose, conversion)
+
+    def _refusal(
+        self, kind: type[ConcretizationError], problem: str, purpose: str, conversion: str = ""
+    ) -> ConcretizationError:
+        """Make an error with advice: on SciPy's function, if that asks for the data."""
+        advice, location = lazy.hook("advice").on_data(self, purpose, conversion)
+        return kind(f"{purpose} {problem} by {self.describe_trace()}. {advice}").at(location)
 
     def origin_traces(self) -> Iterable[Trace]:
         """Return the traces whose arguments the value depends on.
@@ -457,7 +532,8 @@ class Tracer(Array):
             >>> _ = tinyjax.jit(lambda x: print(x.advise()) or x)(1.0)
             Make the argument static (static_argnums=...), or compute this outside of the function.
         """
-        return _compute_outside(self)
+        advice: str = lazy.hook("advice").compute_outside(self)
+        return advice
 
     def components(self) -> Sequence[Array]:
         """Return the values of enclosing traces that this one is made of.
@@ -492,7 +568,7 @@ class Tracer(Array):
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        advice, location = lazy.hook("numpy_protocols").advise()
+        advice, location = lazy.hook("advice").on_array()
         raise TracerArrayConversionError(
             f"a NumPy array needs the data of an array, but {self.aval} is traced by "
             f"{self.describe_trace()}. {advice}"
@@ -528,77 +604,10 @@ class Tracer(Array):
         return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
 
 
-def advised(
-    kind: type[ConcretizationError], problem: str, advise: Callable[[], str]
-) -> ConcretizationError:
-    """Make an error with advice: on SciPy's function, if that asks for data of a traced array."""
-    protocols = lazy.hook("numpy_protocols")
-    of_scipy = protocols and protocols.advise_of_scipy(user_frame())
-    if not of_scipy:
-        return kind(f"{problem} {advise()}")
-    advice, location = of_scipy
-    error: ConcretizationError = kind(f"{problem} {advice}").at(location)
-    return error
-
-
 def is_known(value: Array) -> bool:
     """Return whether some of a value's data is known: for a tracer, that of its parts."""
     return not isinstance(value, Tracer) or bool(value.named_data())
 
-
-_STATIC: Final = "the argument static"
-#: By transformation, what can be made of an argument so that it is known, and by which option.
-_KNOWN_ARGUMENTS: Final[dict[str, tuple[str, str]]] = {
-    "jit": (_STATIC, "static_argnums=..."),
-    "make_jaxpr": (_STATIC, "static_argnums=..."),
-    "checkpoint": (_STATIC, "static_argnums=..."),
-    "pmap": (_STATIC, "static_broadcasted_argnums=..."),
-    "vmap": ("it an argument that all examples share", "in_axes=None"),
-}
-
-
-def _known_argument(tracer: Tracer) -> tuple[str, str] | None:
-    found = (_KNOWN_ARGUMENTS.get(trace.applied) for trace in tracer.origin_traces())
-    return next(filter(None, found), None)
-
-
-def _compute_outside(tracer: Tracer) -> str:
-    known = _known_argument(tracer)
-    if known is None:
-        return "Compute this outside of the function."
-    return f"Make {known[0]} ({known[1]}), or compute this outside of the function."
-
-
-def _choose_by_value(tracer: Tracer) -> str:
-    ways = ["jnp.where or lax.cond for if", "lax.while_loop for while", "tinyjax.source.stage"]
-    known = _known_argument(tracer)
-    if known is not None:
-        ways.append(known[1].removesuffix("=..."))
-    *first, last = ways
-    return f"Use {', '.join(first)}, or {last}."
-
-
-def _know_sizes(tracer: Tracer) -> str:
-    known = _known_argument(tracer)
-    return (
-        "Shapes and range() need Python ints: take them from x.shape"
-        + (f", or make {known[0]} ({known[1]})" if known else "")
-        + ". Use lax.fori_loop in place of a for loop whose length is traced."
-    )
-
-
-_ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
-    "a Python bool": _choose_by_value,
-    "a Python index": _know_sizes,
-    "a Python int": lambda x: f"Keep an array: x.astype(int). {x.advise()}",
-    "a Python float": lambda x: (
-        f"Keep the array: NumPy's functions and tinyjax.numpy's take it. {x.advise()} "
-        "tinyjax.source.capture takes programs that use math, or write into NumPy's arrays."
-    ),
-    "a formatted number": (
-        lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."
-    ),
-}
 
 #: The purposes that make numbers or bytes of floats, and how they are written.
 _WITHOUT_DERIVATIVE: Final = {
@@ -652,6 +661,8 @@ class EvalTrace(Trace):
 
     transformation = "evaluation"
     evaluates = True
+    #: The module with the classes of derivatives of data, once it is loaded.
+    eager: ClassVar[Any] = None
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Evaluate a primitive.
@@ -980,13 +991,6 @@ def assigned(variable: ContextVar[R], value: R) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
-
-
-#: One object for each call of a branch of ``cond`` that runs here without being staged. In JAX it
-#: is staged, so that ``tinyjax.as_jax`` tells it apart from what is around it.
-calls_of_branches: Final[ContextVar[tuple[object, ...]]] = ContextVar(
-    "tinyjax_calls_of_branches", default=()
-)
 
 
 @contextmanager

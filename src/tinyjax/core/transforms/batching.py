@@ -97,10 +97,10 @@ def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
 
 
 def batched_aval(
-    aval: ShapedArray, axis: BatchAxis, size: int, divided: tuple[str, ...] = ()
+    aval: ShapedArray, axis: BatchAxis, size: int, where: tuple[str, ...] = ()
 ) -> ShapedArray:
     """Return the type with a batch axis inserted; without one for None."""
-    return aval if axis is None else aval.inserted(axis, size, divided)
+    return aval if axis is None else aval.inserted(axis, size, where)
 
 
 class BatchTrace(Trace):
@@ -273,7 +273,7 @@ def batch_jaxpr(
             return outs
 
         avals = [
-            batched_aval(a, axis, mapped.size, mapped.divided)
+            batched_aval(a, axis, mapped.size, mapped.where)
             for a, axis in zip(jaxpr.in_avals, axes, strict=True)
         ]
         return stage(run, avals), axes_out[0]

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import attrs
 
 from tinyjax._base import lazy
-from tinyjax._base.frames import ScopedSource, Source, named_scopes
+from tinyjax._base.frames import Applied, ScopedSource, Source, named_scopes
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
@@ -86,9 +86,13 @@ class LinearTrace(Recorder):
         return self.parent.process_custom_call(call, args)
 
 
-def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
-    """Return a recorder of tangents under the current trace."""
-    return LinearTrace(current_trace(), fun)
+def stage_linear(
+    fun: Callable[..., Sequence[Array]], avals: Sequence[ShapedArray], user_fun: Applied
+) -> Staged:
+    """Record a linear function's operations on its arguments; others are computed now."""
+    linear = LinearTrace(current_trace(), user_fun)
+    with Running(linear, avals):
+        return linear.build(fun(*linear.new_inputs(avals)))
 
 
 class LinearizeTrace(JVPTrace):
@@ -191,7 +195,7 @@ def linearize_flat(
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    eager = lazy.hook("eager_derivatives") if parent is EVAL else None
+    eager = (EVAL.eager or lazy.hook("eager_derivatives")) if parent is EVAL else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []
