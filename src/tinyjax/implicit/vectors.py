@@ -134,7 +134,8 @@ def close(
     avals = calling.as_avals(leaves, fun, in_tree)
     environment, key = environment_of(fun), None
     if environment is not None:
-        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *environment.key)
+        here = config.settings(), tr.enclosing_axes(), tr.current_trace().adapters
+        key = (in_tree, *avals, *here, *environment.key)
     known = _programs.get(key)
     if known is not None:
         before, closed, holders = known

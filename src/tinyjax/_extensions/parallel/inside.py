@@ -28,10 +28,10 @@ from tinyjax._extensions.parallel.meshes import AnyMesh, get_mesh
 from tinyjax._extensions.parallel.types import (
     SHARING,
     Axes,
+    DeviceAxis,
     Share,
     transposed,
     with_varying,
-    without_sums,
 )
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
@@ -79,7 +79,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.sharding_or_none is not None:
-            aval = aval.plain if on_host else without_sums(aval)
+            aval = aval.plain if on_host else parallel_types.without_sums(aval)
         return with_varying(aval, av.NOWHERE)
 
     def make() -> jx.Jaxpr:
@@ -182,11 +182,10 @@ class VaryingAdapter(tr.Adapter):
         if primitive.rules.evaluate is not None and jx.subjaxprs(params):
             across = [parallel_types.across(x.aval) for x in primals]
             targets, params = table.fit(primitive, across, params)
-            changes = [own != axes for own, axes in zip(across, targets, strict=True)]
             primals = [lifted(x, axes) for x, axes in zip(primals, targets, strict=True)]
             tangents = [
-                lifted(t, axes) if changed and t is not prim.ZERO else t
-                for t, axes, changed in zip(tangents, targets, changes, strict=True)
+                lifted(t, axes) if own != axes and t is not prim.ZERO else t
+                for t, own, axes in zip(tangents, across, targets, strict=True)
             ]
         return rule(primals, tangents, params)
 
@@ -378,9 +377,7 @@ def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False)
     trace.adapters = (*others, _OWN if own else _CHECKED)
     for name, size in mesh.shape_tuple:
         if name in axes:
-            axis = parallel_types.DeviceAxis(
-                size=size, name=name, partly=partly, checks=checks, shares=shares
-            )
+            axis = DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
             trace = _AxisTrace(trace, axis)
     with tr.Running(trace):
         yield

@@ -65,13 +65,12 @@ def spmd_axis(option: object) -> Callable[..., SpmdAxis]:
         ArgumentError: the option is no name of an axis of a mesh, and no tuple of names.
     """
     names = option if isinstance(option, tuple) else (option,)
-    axes = tuple([name for name in names if isinstance(name, str)])
-    if len(axes) != len(names):
+    if not all(isinstance(name, str) for name in names):
         raise ArgumentError(
             "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
             f"but got {shortened(option)}."
         )
-    return partial(SpmdAxis, spmd=axes)
+    return partial(SpmdAxis, spmd=names)
 
 
 def spmd_of(mapped: prim.MappedAxis) -> tuple[str, ...]:

@@ -88,7 +88,8 @@ def stage_function(
     cells: Sequence[object] = ()
     if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
         cells = _held_by(fun)
-        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
+        here = config.settings(), tr.enclosing_axes(), tr.current_trace().adapters
+        key = (in_tree, *avals, *here, *map(id, cells))
         programs = _staged_programs.setdefault(fun, {})
         cached = programs.get(key)
         if cached is not None:

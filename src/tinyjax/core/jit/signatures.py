@@ -166,6 +166,7 @@ class Signature:
         static: the static arguments.
         settings: the settings in force.
         axes: the named axes of each enclosing ``vmap``.
+        adapters: the adapters of the trace.
     """
 
     in_tree: tree.PyTreeDef
@@ -173,13 +174,15 @@ class Signature:
     static: StaticArguments
     settings: config.Settings
     axes: tuple[prim.MappedAxis, ...]
+    adapters: tuple[tr.Adapter, ...]
 
 
 def make_signature(
     in_tree: tree.PyTreeDef, avals: Iterable[av.ShapedArray], static: StaticArguments
 ) -> Signature:
     """Return the signature of a call that is made here."""
-    return Signature(in_tree, tuple(avals), static, config.settings(), tr.enclosing_axes())
+    here = config.settings(), tr.enclosing_axes(), tr.current_trace().adapters
+    return Signature(in_tree, tuple(avals), static, *here)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -532,8 +532,7 @@ class Tracer(Array):
             >>> _ = tinyjax.jit(lambda x: print(x.advise()) or x)(1.0)
             Make the argument static (static_argnums=...), or compute this outside of the function.
         """
-        advice: str = lazy.hook("advice").compute_outside(self)
-        return advice
+        return str(lazy.hook("advice").compute_outside(self))
 
     def components(self) -> Sequence[Array]:
         """Return the values of enclosing traces that this one is made of.

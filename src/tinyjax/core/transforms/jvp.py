@@ -237,7 +237,8 @@ def jvp_jaxpr(
         staged = stage(run, [*jaxpr.in_avals, *(aval.tangent() for aval in chosen)])
         return staged, nonzero_outs[0]
 
-    plain = jaxpr.derive(("jvp", nonzero), make)
+    key = ("jvp", nonzero, *current_trace().adapters)
+    plain = jaxpr.derive(key, make)
     staged, nonzero_out = plain
     if required is None or not lacking(nonzero_out, required):
         return plain
@@ -248,7 +249,7 @@ def jvp_jaxpr(
         filled = Jaxpr(program.in_binders, program.eqns, (*program.outs[:n], *outs))
         return Staged(filled, staged.consts), tangents
 
-    return jaxpr.derive(("jvp", nonzero, required), fill)
+    return jaxpr.derive((*key, required), fill)
 
 
 def lacking(present: Sequence[bool], required: Sequence[bool]) -> bool:

@@ -277,8 +277,8 @@ def linearize_jaxpr(
         ((linearized, forwarded),) = halves
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
-    keeps = ("keeping",) if keeping.get() else ()
-    plain = jaxpr.derive(("linearize", nonzero, *keeps), make)
+    key = ("linearize", nonzero, keeping.get(), *current_trace().adapters)
+    plain = jaxpr.derive(key, make)
     if required is None or not lacking(plain.nonzero_out, required):
         return plain
 
@@ -288,4 +288,4 @@ def linearize_jaxpr(
         filled = Jaxpr(tangent.in_binders, tangent.eqns, outs)
         return attrs.evolve(plain, tangent=filled, nonzero_out=present)
 
-    return jaxpr.derive(("linearize", nonzero, required, *keeps), fill)
+    return jaxpr.derive((*key, required), fill)

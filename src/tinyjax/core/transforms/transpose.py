@@ -331,4 +331,4 @@ def transpose_jaxpr(
             staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
         return Transposed(staged, nonzero_outs[0])
 
-    return jaxpr.derive(("transpose", linear, nonzero), make)
+    return jaxpr.derive(("transpose", linear, nonzero, *current_trace().adapters), make)
