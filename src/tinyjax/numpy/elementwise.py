@@ -965,6 +965,8 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     first = ew.ge(_no_complex("logaddexp2", a), b)
     large, small = ew.select(first, a, b), ew.select(first, b, a)
     infinite = ew.and_(ew.eq(a, b), isinf(a))
+    # two equal infinities have slopes of 1/2
+    large = ew.select(infinite, ew.mul(ew.add(a, b), full_like(a, 0.5)), large)
     below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
     excess = ew.div(ew.log1p(ew.exp2(below)), full_like(a, math.log(2)))
     return ew.add(large, excess)
