@@ -659,26 +659,12 @@ def tukey_lmbda(x: Array, lmbda: Array, p: Array) -> Array:
 
 # The rule
 
-_SPECIAL: Final = ("digamma", "polygamma", "i0", "hyp1f1", "erfcx", "wofz", "ndtri")
-_NUMPY: Final = (
-    "exp",
-    "log",
-    "sqrt",
-    "sin",
-    "cos",
-    "sinh",
-    "cosh",
-    "abs",
-    "sign",
-    "floor",
-    "real",
-    "imag",
-    "where",
-)
+_SPECIAL: Final = "betainc digamma erfcx gammainc gammaincc hyp1f1 i0 ndtri polygamma wofz"
+_NUMPY: Final = "exp log sqrt sin cos sinh cosh abs sign floor real imag where"
 #: What formulas may name.
 _NAMES: Final[dict[str, Any]] = {
-    **{name: getattr(special, name) for name in _SPECIAL},
-    **{name: getattr(jnp, name) for name in _NUMPY},
+    **{name: getattr(special, name) for name in _SPECIAL.split()},
+    **{name: getattr(jnp, name) for name in _NUMPY.split()},
     **{name: f for name, f in globals().items() if getattr(f, "__module__", "") == __name__},
     **_F,
     "first_over": bessel.first_over,
