@@ -87,7 +87,7 @@ def on_diagonal(ct: Any, a: Any) -> Any:
     rows, columns = a.shape
     if isinstance(ct, Array):
         return ct * np.eye(rows, columns, dtype=ct.dtype)
-    matrix = np.zeros((rows, columns), ct.dtype if isinstance(ct, np.generic) else type(ct))
+    matrix = np.zeros((rows, columns), getattr(ct, "dtype", type(ct)))
     matrix.reshape(-1)[: columns * columns : columns + 1] = ct  # half of the time of ct * np.eye
     return matrix
 
