@@ -22,6 +22,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax._library.ufuncs.table import TABLE
 from tinyjax.dtypes import HostArray
+from tinyjax.errors import DifferentiationError
 from tinyjax.scipy import special, stats
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -122,12 +123,17 @@ def one_sided(function: Function, side: int) -> HostArray:
 
 
 def derivatives(function: Function, x: HostArray) -> HostArray:
-    """Differentiate three times, forward."""
-    rows = []
-    for _ in ORDERS:
+    """Differentiate three times, forward; NaN where there is no second derivative in a shape."""
+    rows: list[HostArray] = []
+    for order in ORDERS:
         below = function
         function = lambda y, f=below: tinyjax.jvp(f, (y,), (jnp.ones_like(y),))[1]  # noqa: E731
-        rows.append(np.asarray(function(x)))
+        try:
+            rows.append(np.asarray(function(x)))
+        except DifferentiationError:
+            if order == 1:
+                raise
+            rows.append(np.full_like(rows[0], math.nan))
     return np.stack(rows)
 
 
@@ -178,14 +184,9 @@ def test_universal_functions(name: str) -> None:
             ours = lambda *xs, f=ours: jnp.real(f(*xs))  # noqa: E731
             theirs = lambda *xs, f=theirs: np.real(f(*xs))  # noqa: E731
         for i, parameter in enumerate(row.parameters):
-            formula = row.derivatives.get(parameter, ("",))[0] or row.program or row.like
-            # those without a second derivative in a shape
-            if formula and type(example[i]) is float and not _refused(formula):
+            formula = row.program or row.like or row.inverse or parameter in row.derivatives
+            if formula and type(example[i]) is float:
                 check(ours, theirs, points, i)
-
-
-def _refused(formula: str) -> bool:
-    return any(word in formula for word in ("gamma_a(", "gamma_sample_a(", "_smirnovp"))
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -269,7 +269,7 @@ def positions(name: str) -> list[int]:
     return [
         i
         for i, parameter in enumerate(row.parameters)
-        if row.program or row.like or parameter in row.derivatives
+        if row.program or row.like or row.inverse or parameter in row.derivatives
         if xs[i].dtype == np.float64
     ]
 
@@ -334,7 +334,7 @@ def test_what_has_no_derivative_is_refused_by_name(name: str) -> None:
     row = TABLE[name]
     xs = [x.astype(np.float64) for x in points(name, 2)]
     for i, parameter in enumerate(row.parameters):
-        if not (row.program or row.like or parameter in row.derivatives):
+        if not (row.program or row.like or row.inverse or parameter in row.derivatives):
             types = getattr(reference(name), "types", ["ld->d"])
             refused = f"{name} has no .* argument {parameter}"
             if all(loop[i] == "l" for loop in types):

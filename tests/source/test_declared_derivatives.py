@@ -547,6 +547,7 @@ def test_rows_are_those_of_other_functions(name: str) -> None:
 ROWS: Final = {
     "pseudo_huber": ("abs(x) > 100", "the difference of the root and 1 cancels"),
     "binom": ("(x == 0.5) & (y == 2) | (x == 1)", "the slope is 0, but for rounding"),
+    "fdtr": ("x == 700", "the operand of betainc rounds near 1, and its slopes cancel"),
     "k0": ("x > 697", "SciPy's function of real order is 0 from 698 on"),
     "k1": ("x > 697", "SciPy's function of real order is 0 from 698 on"),
 }

@@ -141,6 +141,40 @@ bessel_i1e: families.Elementwise = declaring.special(
 )
 
 
+def _times_exp(scaled: Array, x: Array) -> Array:
+    """A function times ``exp(abs(x))``, which may be infinite where the product is not."""
+    root = ew.exp(0.5 * ew.abs_(x))
+    return root * (root * scaled)
+
+
+# Without rules of their own, derivatives would be differences of the functions, which cancel.
+
+
+@custom_jvp
+def modified_0(x: Array) -> Array:
+    """Return ``i0(x)``."""
+    return _times_exp(bessel_i0e(x), x)
+
+
+@modified_0.defjvp
+def _modified_0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    return modified_0(x), tangent * modified_1(x)
+
+
+@custom_jvp
+def modified_1(x: Array) -> Array:
+    """Return ``i1(x)``."""
+    return _times_exp(bessel_i1e(x), x)
+
+
+@modified_1.defjvp
+def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    value = modified_1(x)
+    return value, tangent * (modified_0(x) - first_over(value, x))
+
+
 # A window
 
 

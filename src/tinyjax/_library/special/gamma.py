@@ -47,6 +47,25 @@ def stirling_series(x: Array) -> Array:
     return inverse * declaring.polynomial(inverse * inverse, special._STIRLING[::-1], 0.01)
 
 
+def log_beta(x: Array, y: Array) -> Array:
+    """Return the logarithm of the absolute value of the beta function."""
+    plain = special.lgamma(x) + special.lgamma(y) - special.lgamma(x + y)
+    # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
+    # left of them.
+    first = x < y
+    small, large = jnp.where(first, x, y), jnp.where(first, y, x)
+    far = (large > 10) & (x + y > 10)
+    both = far & (small > 10)
+    p, s = jnp.where(far, large, 10.0), jnp.where(far, small, 1.0)
+    end = p + s
+    rest = stirling_series(p) - stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
+    one_large = special.lgamma(s) + s - s * ew.log(end)
+    q = jnp.where(both, small, 10.0)
+    log_ratio = ew.log1p(p / q)
+    both_large = 0.5 * math.log(2 * math.pi) + stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
+    return jnp.where(far, rest + jnp.where(both, both_large, one_large), plain)
+
+
 def stirling_error(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for positive x."""
     far = x > 10

@@ -13,11 +13,13 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax._library.special import bessel, declaring, gamma
+from tinyjax._library.special import bessel, declaring, gamma, hypergeometric, integrals
 from tinyjax._library.ufuncs import host
 from tinyjax._library.ufuncs.table import TABLE, Row
+from tinyjax._primitives import special
 from tinyjax.core.control_flow.loops import fori_loop
 from tinyjax.core.primitives import elementwise as ew, identities, rules
+from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.transforms.linearize import LinearTrace
@@ -25,7 +27,6 @@ from tinyjax.core.values import Array, ArrayLike
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import promotion as pm
-from tinyjax.scipy import special
 
 abs_, exp, log, sqrt, where = jnp.abs, jnp.exp, jnp.log, jnp.sqrt, jnp.where
 pi: Final = math.pi
@@ -510,6 +511,11 @@ def power_slope(u: Array) -> Array:
     return where(near, -series, (other / (1 + other) - jnp.log1p(other)) / (other * other))
 
 
+def trigamma(z: Array) -> Array:
+    """Return the derivative of ``digamma``."""
+    return special.polygamma(full_like(z, 1.0), z)
+
+
 def rgamma_slope(z: Array, out: Array) -> Array:
     """Apply DLMF 5.5.3 on the left, where the gamma function has poles."""
     psi = _F["psi"] if dtypes.is_complex(z.dtype) else special.digamma
@@ -531,7 +537,6 @@ def _of_pairs(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 gamma_density: Final = _of_pairs(gamma.gamma_density)
-gamma_a: Final = _of_pairs(gamma.igamma_grad_a)
 gamma_sample_a: Final = _of_pairs(gamma.random_gamma_grad)
 beta_a: Final = _of_pairs(gamma.betainc_slope)
 beta_density: Final = _of_pairs(gamma.beta_density)
@@ -540,11 +545,6 @@ beta_density: Final = _of_pairs(gamma.beta_density)
 def beta_b(a: Array, b: Array, x: Array) -> Array:
     """Return the derivative of ``betainc`` in b."""
     return -beta_a(b, a, 1 - x)
-
-
-def bdtr_k(k: Array, n: Array, p: Array) -> Array:
-    """Return the derivative of ``bdtr`` in k, continued to real numbers."""
-    return beta_b(n - k, k + 1, 1 - p) - beta_a(n - k, k + 1, 1 - p)
 
 
 def f_density(dfn: Array, dfd: Array, x: Array) -> Array:
@@ -574,7 +574,8 @@ def t_density(df: Array, t: Array) -> Array:
     """Return the density of Student's distribution."""
     normal = df == math.inf
     n = where(normal, 1.0, df)
-    value = exp(-(n + 1) / 2 * jnp.log1p(t * t / n)) / (sqrt(n) * special.beta(n / 2, 0.5))
+    scale = sqrt(n) * exp(gamma.log_beta(n / 2, full_like(n, 0.5)))
+    value = exp(-(n + 1) / 2 * jnp.log1p(t * t / n)) / scale
     return where(normal, normal_density(t), value)
 
 
@@ -602,9 +603,9 @@ def noncentral_f(dfn: Array, dfd: Array, nc: Array, x: Array) -> tuple[Array, Ar
     a, b, half = dfn / 2, dfd / 2, nc / 2
     w = dfn * x / (dfn * x + dfd)
     rest = exp(-half * (1 - w))
-    density = f_density(dfn, dfd, x) * rest * special.hyp1f1(-b, a, -half * w)
+    density = f_density(dfn, dfd, x) * rest * hypergeometric.hyp1f1(-b, a, -half * w)
     power = f_density(dfn, dfd, x) * x / a
-    return density, -power / 2 * rest * special.hyp1f1(1 - b, a + 1, -half * w)
+    return density, -power / 2 * rest * hypergeometric.hyp1f1(1 - b, a + 1, -half * w)
 
 
 def noncentral_t(k: int, df: Array, nc: Array, t: Array) -> Array:
@@ -614,7 +615,7 @@ def noncentral_t(k: int, df: Array, nc: Array, t: Array) -> Array:
     """
     root = sqrt(df + t * t)
     c, half = t * nc / root, df / 2
-    logs = half * log(half) - special.gammaln(half) + special.gammaln(df + k)
+    logs = half * log(half) - special.lgamma(half) + special.lgamma(df + k)
     power = logs - (df + k) * log(root) - nc * nc / 2 + c * c / 4
     return exp(power) * sqrt(2 / pi) * _F["pbdv"](-df - k, -c)[0]
 
@@ -659,11 +660,17 @@ def tukey_lmbda(x: Array, lmbda: Array, p: Array) -> Array:
 
 # The rule
 
-_SPECIAL: Final = "betainc digamma erfcx gammainc gammaincc hyp1f1 i0 ndtri polygamma wofz"
 _NUMPY: Final = "exp log sqrt sin cos sinh cosh abs sign floor real imag where"
 #: What formulas may name.
 _NAMES: Final[dict[str, Any]] = {
-    **{name: getattr(special, name) for name in _SPECIAL.split()},
+    "betainc": _of_pairs(gamma.regularized_incomplete_beta),
+    "digamma": special.digamma,
+    "erfcx": integrals.erfcx,
+    "gammainc": _of_pairs(gamma.igamma),
+    "gammaincc": _of_pairs(gamma.igammac),
+    "i0": bessel.modified_0,
+    "ndtri": integrals.ndtri,
+    "wofz": integrals.wofz,
     **{name: getattr(jnp, name) for name in _NUMPY.split()},
     **{name: f for name, f in globals().items() if getattr(f, "__module__", "") == __name__},
     **_F,
@@ -711,21 +718,26 @@ def derivative(
     operands: dict[str, Any] = dict(zip(row.parameters, primals, strict=True))
     operands["out"] = outs[0] if len(outs) == 1 else tuple(outs)
     found = _evaluate(formula, operands)
-    if name in _CLIPPED:
-        found = where(outs[0] < _LEAST, _CLIPPED[name] * found, found)
     return found if isinstance(found, tuple) else (found,)
 
 
-def _slope_of(row: Row, position: int, primals: Sequence[Array]) -> Sequence[ArrayLike]:
-    """Return the derivative of a program in one operand, of which each element is a function."""
-    tangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
-    tangents[position] = jnp.ones_like(primals[position])
+def _slope_of(row: Row, position: int, primals: Sequence[Array], out: Array) -> Sequence[ArrayLike]:
+    """Return the derivative of a program, or of what solves one, in one operand."""
+    operands, names = [*primals, out], (*row.parameters, "out")
 
     def of_operands(*xs: Array) -> list[Array]:
-        return [_evaluate(row.like, dict(zip(row.parameters, xs, strict=True)))]
+        return [_evaluate(row.like or row.inverse, dict(zip(names, xs, strict=True)))]
 
-    _, slopes = jvp_flat(of_operands, primals, tangents)
-    return [0.0 if slope is prim.ZERO else slope for slope in slopes]
+    def slope(i: int) -> prim.Tangent:
+        tangents: list[prim.Tangent] = [prim.ZERO] * len(operands)
+        tangents[i] = jnp.ones_like(operands[i])
+        return jvp_flat(of_operands, operands, tangents)[1][0]
+
+    along = slope(position)
+    if not row.inverse:
+        return [0.0 if along is prim.ZERO else along]
+    steepness = rules.instantiate(slope(len(primals)), out)
+    return [1 / steepness if along is prim.ZERO else -along / steepness]
 
 
 def _trace_of_primals() -> tr.Trace:
@@ -747,8 +759,14 @@ def _jvp(
         if t is not prim.ZERO:
             with tr.use_trace(_trace_of_primals()):
                 slopes = (
-                    _slope_of(row, i, primals) if row.like else derivative(name, i, primals, outs)
+                    _slope_of(row, i, primals, outs[0])
+                    if row.like or row.inverse
+                    else derivative(name, i, primals, outs)
                 )
+                if name in _CLIPPED:
+                    slopes = [
+                        where(outs[0] < _LEAST, jnp.multiply(_CLIPPED[name], x), x) for x in slopes
+                    ]
             for j, slope in enumerate(slopes):
                 part = jnp.multiply(t, slope)
                 part = ew.convert_element_type(part, outs[j].dtype, outs[j].weak_type)

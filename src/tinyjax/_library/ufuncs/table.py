@@ -4,8 +4,10 @@ A row begins with a call: its parameters, of which those with a star may be comp
 its rounded result, and what the function returns. Lines below it give the derivative in a parameter
 by a formula, in which ``out`` is the result, or a tuple of several; a parameter without such a line
 has none. After ``=`` stands a program that gives the values too, and after ``~`` one of which
-derivatives alone are taken. ``formulas`` has the functions that formulas call. Headings name the
-chapters of the Digital Library of Mathematical Functions (DLMF), or where rules are from.
+derivatives alone are taken. An inverse function has, after ``/``, a program of the result and the
+other parameters whose value is the parameter that it does not name, up to a constant. ``formulas``
+has the functions that formulas call. Headings name the chapters of the Digital Library of
+Mathematical Functions (DLMF), or where rules are from.
 """
 
 from __future__ import annotations
@@ -281,7 +283,7 @@ obl_rad2_cv(m, n, c, cv, x) at 1.0, 2.0, 0.5, 6.0, 1.5 is [0.9887, -741.7875]:
 Gamma, beta and hypergeometric functions, and integrals: DLMF 5.2, 13.3, 16.3, 7.2
 
 psi(z*) at 2.0 is 0.4228: the digamma function, also of complex numbers
-  z if real: polygamma(1.0, z)
+  z if real: trigamma(z)
 rgamma(z*) at 2.5 is 0.7523: one over the gamma function
   z: rgamma_slope(z, out)
 zetac(x) at 2.0 is 0.6449: Riemann's zeta function, minus 1
@@ -338,9 +340,7 @@ cosm1(x) at 1.0 is -0.4597: ``cos(x) - 1``, accurate for small x
 round(x) at 2.5 is 2.0: the nearest whole number, even of two
   = jnp.rint(x)
 radian(d, m, s) at 30.0, 0.0, 0.0 is 0.5236: the angle of degrees, minutes and seconds
-  d: pi / 180
-  m: pi / 10800
-  s: pi / 648000
+  ~ pi / 180 * d + pi / 10800 * m + pi / 648000 * s
 sindg(x) at 30.0 is 0.5: the sine of an angle in degrees
   x: pi / 180 * cosdg(x)
 cosdg(x) at 60.0 is 0.5: the cosine of an angle in degrees
@@ -367,11 +367,9 @@ powm1(x, y) at 2.0, 3.0 is 7.0: ``x**y - 1``, accurate near 0
 Distributions: densities, and inverse functions by the implicit function theorem
 
 gammaincinv(a, p) at 2.0, 0.5 is 1.6783: the inverse of ``gammainc`` in its second argument
-  a: gamma_sample_a(a, out)
-  p: 1 / gamma_density(a, out)
+  / gammainc(a, out)
 gammainccinv(a, p) at 2.0, 0.5 is 1.6783: the inverse of ``gammaincc`` in its second argument
-  a: gamma_sample_a(a, out)
-  p: -1 / gamma_density(a, out)
+  / gammaincc(a, out)
 gdtr(a, b, x) at 1.0, 2.0, 1.5 is 0.4422: the share of the gamma distribution below x, at the rate a
   ~ gammainc(b, a * x)
 gdtrc(a, b, x) at 1.0, 2.0, 1.5 is 0.5578: the share of the gamma distribution above x
@@ -381,9 +379,7 @@ gdtria(p, b, x) at 0.5, 2.0, 1.5 is 1.1189: the inverse of ``gdtr`` in a
   b: gamma_sample_a(b, out * x) / x
   x: -out / x
 gdtrib(a, p, x) at 1.0, 0.5, 1.5 is 1.8203: the inverse of ``gdtr`` in b
-  a: -x * gamma_density(out, a * x) / gamma_a(out, a * x)
-  p: 1 / gamma_a(out, a * x)
-  x: -a * gamma_density(out, a * x) / gamma_a(out, a * x)
+  / gammainc(out, a * x)
 gdtrix(a, b, p) at 1.0, 2.0, 0.5 is 1.6783: the inverse of ``gdtr`` in x
   a: -out / a
   b: gamma_sample_a(b, a * out) / a
@@ -393,11 +389,9 @@ chdtr(v, x) at 2.0, 1.5 is 0.5276: the share of the chi-square distribution belo
 chdtrc(v, x) at 2.0, 1.5 is 0.4724: the share of the chi-square distribution above x
   ~ gammaincc(v / 2, x / 2)
 chdtri(v, p) at 2.0, 0.5 is 1.3863: the inverse of ``chdtrc`` in x
-  v: gamma_sample_a(v / 2, out / 2)
-  p: -2 / gamma_density(v / 2, out / 2)
+  / gammaincc(v / 2, out / 2)
 chdtriv(p, x) at 0.5, 1.5 is 2.1172: the inverse of ``chdtr`` in v
-  p: 2 / gamma_a(out / 2, x / 2)
-  x: -gamma_density(out / 2, x / 2) / gamma_a(out / 2, x / 2)
+  / gammainc(out / 2, x / 2)
 pdtr(k, m) at 2.0, 1.5 is 0.8088: the probability of at most k events, of which m are expected
   m: -gamma_density(floor(k) + 1, m)
 pdtrc(k, m) at 2.0, 1.5 is 0.1912: the probability of more than k events, of which m are expected
@@ -405,26 +399,17 @@ pdtrc(k, m) at 2.0, 1.5 is 0.1912: the probability of more than k events, of whi
 pdtri(k, p) at 2, 0.5 is 2.6741: the inverse of ``pdtr`` in m
   p: -1 / gamma_density(floor(k + 1.0), out)
 pdtrik(p, m) at 0.5, 1.5 is 0.8203: the inverse of ``pdtr`` in k
-  p: -1 / gamma_a(out + 1, m)
-  m: -gamma_density(out + 1, m) / gamma_a(out + 1, m)
+  / gammaincc(out + 1, m)
 betaincc(a, b, x) at 2.0, 1.5, 0.5 is 0.6187: one minus the regularized incomplete beta function
   ~ -betainc(a, b, x)
 betaincinv(a, b, p) at 2.0, 1.5, 0.5 is 0.5864: the inverse of ``betainc`` in x
-  a: -beta_a(a, b, out) / beta_density(a, b, out)
-  b: -beta_b(a, b, out) / beta_density(a, b, out)
-  p: 1 / beta_density(a, b, out)
+  / betainc(a, b, out)
 betainccinv(a, b, p) at 2.0, 1.5, 0.5 is 0.5864: the inverse of ``betaincc`` in x
-  a: -beta_a(a, b, out) / beta_density(a, b, out)
-  b: -beta_b(a, b, out) / beta_density(a, b, out)
-  p: -1 / beta_density(a, b, out)
+  / -betainc(a, b, out)
 btdtria(p, b, x) at 0.5, 1.5, 0.5 is 1.5: the inverse of ``betainc`` in a
-  p: 1 / beta_a(out, b, x)
-  b: -beta_b(out, b, x) / beta_a(out, b, x)
-  x: -beta_density(out, b, x) / beta_a(out, b, x)
+  / betainc(out, b, x)
 btdtrib(a, p, x) at 1.5, 0.5, 0.5 is 1.5: the inverse of ``betainc`` in b
-  a: -beta_a(a, out, x) / beta_b(a, out, x)
-  p: 1 / beta_b(a, out, x)
-  x: -beta_density(a, out, x) / beta_b(a, out, x)
+  / betainc(a, out, x)
 bdtr(k, n, p) at 2.0, 5, 0.3 is 0.8369: the probability of at most k of n events of probability p
   p: -beta_density(n - floor(k), floor(k) + 1, 1 - p)
 bdtrc(k, n, p) at 2.0, 5, 0.3 is 0.1631: the probability of more than k of n events of probability p
@@ -432,13 +417,9 @@ bdtrc(k, n, p) at 2.0, 5, 0.3 is 0.1631: the probability of more than k of n eve
 bdtri(k, n, y) at 2.0, 5, 0.3 is 0.6102: the inverse of ``bdtr`` in p
   y: -1 / beta_density(n - floor(k), floor(k) + 1, 1 - out)
 bdtrik(y, n, p) at 0.5, 5.0, 0.3 is 0.9257: the inverse of ``bdtr`` in k
-  y: 1 / bdtr_k(out, n, p)
-  n: -beta_a(n - out, out + 1, 1 - p) / bdtr_k(out, n, p)
-  p: beta_density(n - out, out + 1, 1 - p) / bdtr_k(out, n, p)
+  / betainc(n - out, out + 1, 1 - p)
 bdtrin(k, y, p) at 2.0, 0.5, 0.3 is 8.5711: the inverse of ``bdtr`` in n
-  k: -bdtr_k(k, out, p) / beta_a(out - k, k + 1, 1 - p)
-  y: 1 / beta_a(out - k, k + 1, 1 - p)
-  p: beta_density(out - k, k + 1, 1 - p) / beta_a(out - k, k + 1, 1 - p)
+  / betainc(out - k, k + 1, 1 - p)
 nbdtr(k, n, p) at 2, 5, 0.7 is 0.6471: the probability of at most k failures before n successes
   p: beta_density(n, k + 1, p)
 nbdtrc(k, n, p) at 2, 5, 0.7 is 0.3529: the probability of more than k failures before n successes
@@ -446,17 +427,17 @@ nbdtrc(k, n, p) at 2, 5, 0.7 is 0.3529: the probability of more than k failures 
 nbdtri(k, n, y) at 2, 5, 0.5 is 0.6359: the inverse of ``nbdtr`` in p
   y: 1 / beta_density(n, k + 1, out)
 nbdtrik(y, n, p) at 0.5, 5.0, 0.7 is 1.3245: the inverse of ``nbdtr`` in k
-  y: 1 / beta_b(n, out + 1, p)
-  n: -beta_a(n, out + 1, p) / beta_b(n, out + 1, p)
-  p: -beta_density(n, out + 1, p) / beta_b(n, out + 1, p)
+  / betainc(n, out + 1, p)
 nbdtrin(k, y, p) at 2.0, 0.5, 0.7 is 6.5711: the inverse of ``nbdtr`` in n
-  k: -beta_b(out, k + 1, p) / beta_a(out, k + 1, p)
-  y: 1 / beta_a(out, k + 1, p)
-  p: -beta_density(out, k + 1, p) / beta_a(out, k + 1, p)
+  / betainc(out, k + 1, p)
 fdtr(dfn, dfd, x) at 2.0, 3.0, 1.5 is 0.6464: the share of the F distribution below x
-  ~ betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
+  dfn: f_dfn(dfn, dfd, x)
+  dfd: f_dfd(dfn, dfd, x)
+  x: f_density(dfn, dfd, x)
 fdtrc(dfn, dfd, x) at 2.0, 3.0, 1.5 is 0.3536: the share of the F distribution above x
-  ~ -betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
+  dfn: -f_dfn(dfn, dfd, x)
+  dfd: -f_dfd(dfn, dfd, x)
+  x: -f_density(dfn, dfd, x)
 fdtri(dfn, dfd, p) at 2.0, 3.0, 0.5 is 0.8811: the inverse of ``fdtr`` in x
   dfn: -f_dfn(dfn, dfd, out) / f_density(dfn, dfd, out)
   dfd: -f_dfd(dfn, dfd, out) / f_density(dfn, dfd, out)
@@ -469,11 +450,9 @@ stdtr(df, t) at 3.0, 1.0 is 0.8045: the share of Student's distribution below t
   df: t_df(df, t)
   t: t_density(df, t)
 stdtrit(df, p) at 3.0, 0.7 is 0.5844: the inverse of ``stdtr`` in t
-  df: -t_df(df, out) / t_density(df, out)
-  p: 1 / t_density(df, out)
+  / stdtr(df, out)
 stdtridf(p, t) at 0.8, 1.0 is 2.6387: the inverse of ``stdtr`` in df
-  p: 1 / t_df(out, t)
-  t: -t_density(out, t) / t_df(out, t)
+  / stdtr(out, t)
 chndtr(x, df, nc) at 1.5, 2.0, 1.0 is 0.3758:
   the share of the noncentral chi-square distribution below x
   x: noncentral_chi(x, df, nc)
@@ -509,14 +488,10 @@ nctdtrinc(df, p, t) at 3.0, 0.5, 1.5 is 1.3698: the inverse of ``nctdtr`` in nc
   t: noncentral_t(1, df, out, t) / noncentral_t(0, df, out, t)
 nrdtrimn(p, std, x) at 0.3, 1.0, 0.5 is 1.0244:
   the mean of the normal distribution with a share p below x
-  p: -std / normal_density((x - out) / std)
-  std: (out - x) / std
-  x: 1.0
+  ~ x - std * ndtri(p)
 nrdtrisd(mn, p, x) at 1.0, 0.7, 1.5 is 0.9535:
   the deviation of a normal distribution, of which p is below x
-  mn: -1 / ndtri(p)
-  p: -out / (ndtri(p) * normal_density(ndtri(p)))
-  x: 1 / ndtri(p)
+  ~ (x - mn) / ndtri(p)
 kolmogorov(x) at 1.0 is 0.27: the limit of the probability that Kolmogorov's statistic exceeds x
   x: kolmogorov_slope(x)
 kolmogi(p) at 0.5 is 0.8276: the inverse of ``kolmogorov``
@@ -546,6 +521,7 @@ class Row:
         derivatives: by parameter, the formula, and whether it is for real arguments alone.
         program: a formula that gives the values, where tinyjax has one.
         like: a formula whose derivatives it has.
+        inverse: a formula that its result solves.
     """
 
     parameters: tuple[str, ...]
@@ -556,6 +532,10 @@ class Row:
     derivatives: dict[str, tuple[str, bool]] = attrs.field(factory=dict)
     program: str = ""
     like: str = ""
+    inverse: str = ""
+
+
+_MARKS: Final = {"=": "program", "~": "like", "/": "inverse"}
 
 
 def _read() -> dict[str, Row]:
@@ -572,10 +552,8 @@ def _read() -> dict[str, Row]:
             head, _, formula = line.strip().partition(" ")
             if not row.text:
                 row.text = line.strip()
-            elif head == "=":
-                row.program = formula
-            elif head == "~":
-                row.like = formula
+            elif head in _MARKS:
+                setattr(row, _MARKS[head], formula)
             else:
                 parameter, _, formula = line.strip().partition(": ")
                 real_only = parameter.endswith(" if real")

@@ -8,7 +8,7 @@ from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
 from tinyjax._extensions.host.replay import replayed
-from tinyjax._library.special.bessel import bessel_i0e, bessel_i1e, first_over
+from tinyjax._library.special.bessel import bessel_i0e, bessel_i1e, modified_0, modified_1
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError
@@ -70,7 +70,7 @@ def i0(x: ArrayLike) -> Array:
         >>> special.i0(jnp.array([0.0, -1.0, 100.0]))
         Array([1.       , 1.2660658,       inf], dtype=float32)
     """
-    return _modified_0(pm.inexact(x, "i0"))
+    return modified_0(pm.inexact(x, "i0"))
 
 
 @replayed
@@ -90,39 +90,7 @@ def i1(x: ArrayLike) -> Array:
         >>> special.i1(jnp.array([0.0, -1.0, 100.0]))
         Array([ 0.       , -0.5651591,        inf], dtype=float32)
     """
-    return _modified_1(pm.inexact(x, "i1"))
-
-
-def _times_exp(scaled: Array, x: Array) -> Array:
-    """A function times ``exp(abs(x))``, which may be infinite where the product is not."""
-    root = ew.exp(0.5 * ew.abs_(x))
-    return root * (root * scaled)
-
-
-# Without rules of their own, derivatives would be differences of the functions, which cancel.
-
-
-@custom_derivatives.custom_jvp
-def _modified_0(x: Array) -> Array:
-    return _times_exp(bessel_i0e(x), x)
-
-
-@_modified_0.defjvp
-def _modified_0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (x,), (tangent,) = primals, tangents
-    return _modified_0(x), tangent * _modified_1(x)
-
-
-@custom_derivatives.custom_jvp
-def _modified_1(x: Array) -> Array:
-    return _times_exp(bessel_i1e(x), x)
-
-
-@_modified_1.defjvp
-def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (x,), (tangent,) = primals, tangents
-    value = _modified_1(x)
-    return value, tangent * (_modified_0(x) - first_over(value, x))
+    return modified_1(pm.inexact(x, "i1"))
 
 
 @replayed

@@ -13,8 +13,8 @@ from tinyjax._library.special import declaring, hypergeometric, integrals
 from tinyjax._library.special.gamma import (
     igamma,
     igammac,
+    log_beta,
     regularized_incomplete_beta,
-    stirling_series,
 )
 from tinyjax._primitives import special
 from tinyjax.core.primitives import elementwise as ew, shape as sh
@@ -63,22 +63,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         >>> round(float(special.betaln(200.0, 200.0)), 3)
         -278.642
     """
-    x, y = pm.inexact_operands("betaln", a, b)
-    plain = special.lgamma(x) + special.lgamma(y) - special.lgamma(x + y)
-    # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
-    # left of them.
-    first = x < y
-    small, large = elementwise.pick(first, x, y), elementwise.pick(first, y, x)
-    far = (large > 10) & (x + y > 10)
-    both = far & (small > 10)
-    p, s = elementwise.pick(far, large, 10.0), elementwise.pick(far, small, 1.0)
-    end = p + s
-    rest = stirling_series(p) - stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
-    one_large = special.lgamma(s) + s - s * ew.log(end)
-    q = elementwise.pick(both, small, 10.0)
-    log_ratio = ew.log1p(p / q)
-    both_large = 0.5 * math.log(2 * math.pi) + stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
-    return elementwise.pick(far, rest + elementwise.pick(both, both_large, one_large), plain)
+    return log_beta(*pm.inexact_operands("betaln", a, b))
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:

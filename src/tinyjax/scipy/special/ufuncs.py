@@ -52,6 +52,8 @@ def _documentation(name: str, row: Row) -> str:
     ]
     if row.program or row.like:
         known, lacking = [f"Derivatives are those of ``{row.program or row.like}``."], []
+    elif row.inverse:
+        known, lacking = [f"Derivatives are those of the inverse of ``{row.inverse}``."], []
     if lacking:
         known.append(f"There is none in {', '.join(lacking)}.")
     source = (
