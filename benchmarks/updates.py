@@ -4,8 +4,8 @@ Loops are written by elements and rows, as programs for NumPy are. Functions and
 libraries are compiled, in float64, and take turns. Time is the clock's, the median of the turns.
 Where JAX refuses a gradient, as of loops whose bounds it does not know, there is none.
 
-A second table measures the thresholds of ``tinyjax.core.xla.updates``: programs compiled in both
-ways, on both sides of each.
+A second table measures the thresholds of ``tinyjax.core.xla.updates`` and ``products``: programs
+compiled in both ways, on both sides of each.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from benchmarks.command import new_console, parser
 from benchmarks.measure import QUICK, THOROUGH, Call, interleaved
 from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
 from tinyjax import lax
-from tinyjax.core.xla import updates
+from tinyjax.core.xla import products, updates
 
 #: A gradient may take so many times as long as its function.
 _MOST: Final = 8.0
@@ -236,13 +236,15 @@ class Way:
 
     Attributes:
         name: what it is.
-        settings: constants of ``updates``.
+        settings: constants of the module.
         whole: the bytes up to which XLA makes one function of a loop.
+        module: the module.
     """
 
     name: str
     settings: dict[str, int] = attrs.field(factory=dict)
     whole: int = updates.WHOLE_LOOP
+    module: Any = updates
 
 
 @attrs.frozen
@@ -250,7 +252,7 @@ class Threshold:
     """A threshold, and programs on both sides of it.
 
     Attributes:
-        name: its name in ``updates``, and what it decides.
+        name: its name, and what it decides.
         below: the way that is taken below it.
         above: the other way.
         gradient: makes a gradient for a shape.
@@ -290,6 +292,20 @@ def _relaxed() -> Function:
         return lax.fori_loop(0, 20, step, a)
 
     return _gradient(fun)
+
+
+def _layers() -> Function:
+    """Return three layers of a network, as a function of the first one's weights."""
+    scale = 1 + next(_literals) * 1e-6
+
+    def fun(x: Any) -> Any:
+        jnp = tinyjax.numpy
+        first = x.astype(jnp.float32)
+        second = first[: x.shape[1]]
+        y = jnp.maximum(jnp.full((8, x.shape[0]), scale / x.shape[0], jnp.float32) @ first + 0.1, 0)
+        return tinyjax.nn.softmax(jnp.maximum(y @ second + 0.1, 0) @ second + 0.1)
+
+    return fun
 
 
 _WHOLE: Final = Way("one function", whole=_ALL)
@@ -332,19 +348,26 @@ THRESHOLDS: Final = (
         _relaxed,
         [(2_048, 16), (1_024, 32), (512, 64), (256, 128)],
     ),
+    Threshold(
+        f"LARGE, {products.LARGE:,.0f} operations, three layers",
+        Way("fused", {"LARGE": _ALL}, module=products),
+        Way("apart", {"LARGE": 0}, module=products),
+        _layers,
+        [(512, 128), (1_000, 250), (2_000, 500), (4_000, 1_000), (4_000, 2_000)],
+    ),
 )
 
 
 @contextmanager
 def _compiling(way: Way) -> Iterator[None]:
-    before = {name: getattr(updates, name) for name in way.settings}
+    before = {name: getattr(way.module, name) for name in way.settings}
     for name, value in way.settings.items():
-        setattr(updates, name, value)
+        setattr(way.module, name, value)
     try:
         yield
     finally:
         for name, value in before.items():
-            setattr(updates, name, value)
+            setattr(way.module, name, value)
 
 
 def _compiled(threshold: Threshold, way: Way, x: Any) -> Call:
@@ -408,7 +431,7 @@ def main() -> int:
     caption = "Compiled, float64; the ratio is of the gradient to the function of the same library."
     print_table(headings, rows, caption, console)
     measured, ways = thresholds(options.quick), ["threshold", "array", "below", "above", "ratio"]
-    about = "Gradients, float64, processor time; the ratio is of the second way to the first."
+    about = "Gradients and layers, processor time; the ratio is of the second way to the first."
     print_table(ways, measured, about, console)
     if options.docs is not None:
         page = options.docs / "performance-tables.md"

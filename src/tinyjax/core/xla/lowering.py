@@ -21,7 +21,7 @@ from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.lowering import HostFunction
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.xla import compilation, updates
+from tinyjax.core.xla import compilation, products, updates
 
 #: How many levels stay within each other: XLA is no slower with them, and what is not reached takes
 #: no time at all.
@@ -397,5 +397,7 @@ def lowered(
         platform: the platform that it runs on.
     """
     with compilation.span("lower", program=name):
-        order = updates.schedule if platform == PLATFORM else None
-        return write_module(unnest(jaxpr), name, aliases, platform, locate, order)
+        if platform != PLATFORM:
+            return write_module(unnest(jaxpr), name, aliases, platform, locate)
+        apart = products.kept_apart(unnest(jaxpr))
+        return write_module(apart, name, aliases, platform, locate, updates.schedule)
