@@ -527,6 +527,27 @@ def _fitting(result: Any, array: Any) -> Any:
     return result
 
 
+def note_name(function: Any, args: tuple[Any, ...], result: Any) -> None:
+    """Write down that an integer is another one and a number more, or an element of an array."""
+    if not isinstance(result, Array) or result.shape or result.dtype.kind not in "iu":
+        return
+    names = session.this_session().names
+    if function is operator.getitem and not isinstance(args[1], tuple):
+        array, place = args[0], ragged.name_of(args[1])
+        if isinstance(array, StagedArray) and array.view is None:
+            array = array.owner.content
+        if isinstance(array, Array):
+            base = id(array), place.base, place.offset
+            names[id(result)] = session.Name((result, array, place), base)
+    elif function in (operator.add, operator.sub):
+        x, by = args if isinstance(args[1], int) else args[::-1]
+        is_negated = x is args[1] and function is operator.sub
+        if isinstance(by, int) and isinstance(x, Array) and not is_negated:
+            term = ragged.name_of(x)
+            ahead = by if function is operator.add else -by
+            names[id(result)] = session.Name((result, term), term.base, term.offset + ahead)
+
+
 def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:
     """Write down how a mask is computed, so that another one of the same is known to be equal."""
     is_computed = isinstance(function, np.ufunc) or runtime.is_in(function, syntax.OPERATORS)
@@ -753,7 +774,8 @@ _VALUES: Final = (list, tuple, bool, int, float, complex, np.generic, Array)
 def as_staged(value: Any) -> Any:
     """Return an array as one that may be changed in place; anything else as it is."""
     if isinstance(value, ragged.Ragged):
-        return RaggedView(StagedArray.copy_of(value.whole), value.index)
+        first = value.in_front
+        return RaggedView(StagedArray.copy_of(first.whole), first.index)
     is_array = isinstance(value, np.ndarray) or (isinstance(value, Array) and value.ndim > 0)
     return StagedArray.copy_of(value, layouts_of(value)) if is_array else value
 

@@ -12,10 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.looping import match_carry
-from tinyjax.core.control_flow.primitives import ScanParams
-from tinyjax.core.control_flow.scan import bind_scan
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
@@ -180,14 +177,6 @@ class Carry:
         run.enter(self.loop.header, self.arrival(arrays))
         run.run_statements(self.loop.header)
         return run
-
-    def scan(
-        self, body: staging.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
-    ) -> Sequence[Array]:
-        """Make a ``scan`` of the program of an iteration."""
-        params = ScanParams(body.jaxpr, len(body.consts), len(state), length)
-        operands = LoopOperands((), state, rows)
-        return bind_scan(LoopBody.closing_over(body, operands), operands, params).flat
 
     def with_first_values(self, make: Callable[[Carry], T]) -> T:
         """Stage a loop, again with first values for variables that have none before it."""

@@ -38,7 +38,6 @@ from tinyjax.source.staging import (
     loops,
     opaque_calls,
     operators,
-    ragged,
     values as staging_values,
 )
 from tinyjax.source.staging.graph import ControlFlowGraph
@@ -367,7 +366,7 @@ def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> sli
         return None
     first, length = start.array(), lengths.pop()
     end = call(operator.add, (first, length), {})
-    ragged.note_offset(operator.add, (first, length), end)
+    arrays.note_name(operator.add, (first, length), end)
     return slice(first, end)
 
 

@@ -21,7 +21,7 @@ from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging
 from tinyjax.core.values import Array, avals as av, operands as opd
-from tinyjax.source.staging import operators, rolling, values as staging_values
+from tinyjax.source.staging import failures, operators, rolling, values as staging_values
 from tinyjax.source.staging.carry import (
     Carry,
     RestructuredError,
@@ -135,16 +135,25 @@ class LoopRun:
                 conditions = [ew.eq(state[m + exit_slot], opd.as_array(np.int32(self.header)))]
             if staged is not None:
                 conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
+            if checked.checks:
+                conditions.append(ew.eq(state[-1], opd.as_array(np.int32(0))))
             return [reduce(ew.and_, conditions)]
 
-        cond = pruned(staging.stage(goes_on, avals))
         binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
+        checked = failures.gathered(attrs.evolve(body, jaxpr=whole))
+        if checked.checks:
+            whole = checked.with_code
+            state.append(opd.as_array(np.int32(0)))
+            avals.append(state[-1].aval)
+        cond = pruned(staging.stage(goes_on, avals))
         operands = LoopOperands((), state)
         loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
         params = WhileParams(cond.jaxpr, whole, 0, 0, states_kept(state), memory=MEMORY)
         outs = bind_while(cond, (), loop_body, operands, params)
-        return self._after(carry.last_arrival(outs[:m]), test, exits.outcome(outs[m:]))
+        checked.raise_of_code(outs[-1])
+        exit_values = outs[m : m + len(more)]
+        return self._after(carry.last_arrival(outs[:m]), test, exits.outcome(exit_values))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
         """Return the loop's condition, if it may be computed separately."""

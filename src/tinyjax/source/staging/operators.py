@@ -398,6 +398,10 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
         return
     if operation in _SUMS and (_is_small(x) or _is_small(y)):
         return  # no program counts that far
+    if operation is operator.mul:
+        first, second = staging_values.magnitude(x), staging_values.magnitude(y)
+        if first is not None and second is not None and first * second < 2**63:
+            return
     size = abs(
         operation(*[convert(staging_values.as_array(z), dtypes.float64, False) for z in (x, y)])
     )
@@ -447,7 +451,8 @@ def _check_divisor(x: Any, y: Any) -> None:
 def _check_divisors(message: str, x: Any, y: Any) -> None:
     """Raise where a number is divided by zero, also if that is known when the program runs."""
     _check_divisor(x, y)
-    if is_integer(x) and is_integer(y):
+    known = staging_values.range_of(y)
+    if is_integer(x) and is_integer(y) and (known is None or 0 in known.numbers):
         check(y == 0, ZeroDivisionError(message))
 
 
@@ -489,7 +494,8 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
 
 def _check_count(x: Any, y: Any) -> None:
     """Raise where a shift would be by less than no bits."""
-    if is_integer(x) and is_integer(y):
+    known = staging_values.range_of(y)
+    if is_integer(x) and is_integer(y) and (known is None or min(known.numbers) < 0):
         check(y < 0, ValueError("negative shift count"))
 
 

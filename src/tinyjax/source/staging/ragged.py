@@ -1,15 +1,16 @@
 """Slices of arrays whose bounds are traced: of maximal length, with a mask of their elements.
 
-The length of ``a[i, :j]`` is not known when a program is staged. So its elements are gathered from
-as many places as there may be, and all of them are computed with. Sums and products of matrices
-leave out the masked elements, and assignments drop them.
+The length of ``a[i, j:k]`` is not known when a program is staged. So all elements that it may have
+are computed with. Sums and products of matrices leave out the masked elements, and assignments drop
+them. The elements stay at their places in ``a`` as long as slices that begin at one place are
+combined; only others are moved to the front.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import attrs
@@ -26,16 +27,47 @@ from tinyjax.source.staging import session, values as staging_values
 
 
 @attrs.frozen(eq=False)
+class Start:
+    """The first valid place along an axis, if that is traced.
+
+    Attributes:
+        place: the place.
+        bound: the bound of the slice that says so, which may be negative.
+        stop: the place behind the last valid one.
+    """
+
+    place: Array
+    bound: Array
+    stop: Any
+
+    def is_like(self, other: Start | None) -> bool:
+        """Return whether another slice is known to begin at the same place."""
+        return other is not None and _difference(self.bound, other.bound) == 0
+
+
+@attrs.frozen(eq=False)
 class Ragged(staging_values.MutableArray):
-    """An array of which only the first elements along some axes are valid.
+    """An array of which only some successive elements along each axis are valid.
 
     Attributes:
         whole: all elements; the invalid ones may have any value.
         masks: for each axis, the mask of the valid elements; None where all are valid.
+        starts: for each axis that the valid elements do not begin, where they do.
     """
 
     whole: Array
     masks: tuple[Array | None, ...]
+    starts: Mapping[int, Start] = attrs.field(factory=dict)
+
+    @property
+    def in_front(self) -> Ragged:
+        """The same array, whose valid elements are the first."""
+        whole, masks = self.whole, [*self.masks]
+        for axis, start in self.starts.items():
+            n = whole.shape[axis]
+            whole = _from(whole, axis, start.place)
+            masks[axis] = start.place + jnp.arange(n) < start.stop
+        return Ragged(whole, tuple(masks))
 
     def filled(self, value: Any) -> Array:
         """Return all elements, with a value in place of those that are not there."""
@@ -53,7 +85,7 @@ class Ragged(staging_values.MutableArray):
 
     @property
     def index(self) -> tuple[slice, ...]:
-        """The index of its elements in ``whole``."""
+        """The index of its elements in ``whole``, if they are the first."""
         return tuple(
             [slice(None) if mask is None else slice(None, jnp.sum(mask)) for mask in self.masks]
         )
@@ -71,9 +103,13 @@ def _along(mask: Array, axis: int, ndim: int) -> Array:
     return mask.reshape([-1 if i == axis else 1 for i in range(ndim)])
 
 
-def made(whole: Array, masks: Sequence[Array | None]) -> Any:
+def made(
+    whole: Array, masks: Sequence[Array | None], starts: Mapping[int, Start] | None = None
+) -> Any:
     """Return an array with these masks, which is an ordinary one if there are none."""
-    return Ragged(whole, tuple(masks)) if any(mask is not None for mask in masks) else whole
+    if all(mask is None for mask in masks):
+        return whole
+    return Ragged(whole, tuple(masks), starts or {})
 
 
 # Indices
@@ -104,12 +140,14 @@ class Axis:
         count: the number of places there may be.
         stop: the place behind the last, if fewer may be there.
         step: the distance between two.
+        bound: the bound of the slice that says where it begins.
     """
 
     start: Any
     count: int
     stop: Any = None
     step: int = 1
+    bound: Any = None
 
     @property
     def is_window(self) -> bool:
@@ -123,6 +161,22 @@ class Axis:
             return None
         mask: Array = self.start + self.step * jnp.arange(self.count) < self.stop
         return mask
+
+    @property
+    def stays(self) -> bool:
+        """Return whether its places are those of the whole axis, of which some are there."""
+        return self.step == 1 and not self.is_window
+
+    @property
+    def first(self) -> Start:
+        """The first place, if it is traced."""
+        return Start(self.start, self.bound, self.stop)
+
+    def mask_of(self, n: int) -> Array:
+        """Return which places of an axis of a length are there, if its places are the whole's."""
+        places = jnp.arange(n)
+        mask: Array = places >= self.start
+        return mask if isinstance(self.stop, int) else mask & (places < self.stop)
 
 
 @attrs.frozen(eq=False)
@@ -190,12 +244,15 @@ def _of_slice(part: slice, n: int) -> Axis:
     if isinstance(length, int):
         return Axis(start, max(-(-length // step), 0), step=step)
     first = start if isinstance(start, int) else 0
-    return Axis(_counted(start, n), -(-(n - first) // step), _counted(stop, n), step)
+    return Axis(_counted(start, n), -(-(n - first) // step), _counted(stop, n), step, start)
 
 
 def _counted(bound: Any, n: int) -> Any:
     """Return a bound counted from the front, as NumPy counts negative ones from the end."""
     if isinstance(bound, int):
+        return bound
+    known = staging_values.range_of(bound)
+    if known is not None and known.is_within(0, n):
         return bound
     return jnp.clip(jnp.where(bound < 0, bound + n, bound), 0, n)
 
@@ -245,29 +302,19 @@ def _difference(start: Any, stop: Any) -> int | None:
     """By how much one bound is behind the other, if that is known."""
     if isinstance(start, int) and isinstance(stop, int):
         return stop - start
-    offsets = session.this_session().offsets
-    (_, base, first), (_, other, last) = [
-        offsets.get(id(bound), (bound, bound, 0)) for bound in (start, stop)
-    ]
-    return last - first if base is other and isinstance(base, Array) else None
+    first, last = name_of(start), name_of(stop)
+    return last.offset - first.offset if first.base == last.base else None
 
 
-def note_offset(function: Any, args: tuple[Any, ...], result: Any) -> None:
-    """Write down that an integer is another one and a number more."""
-    if function not in (operator.add, operator.sub) or not isinstance(result, Array):
-        return
-    if result.shape or result.dtype.kind not in "iu":
-        return
-    x, by = args if isinstance(args[1], int) else args[::-1]
-    if (
-        not isinstance(by, int)
-        or not isinstance(x, Array)
-        or (x is args[1] and function is operator.sub)
-    ):
-        return
-    offsets = session.this_session().offsets
-    _, base, offset = offsets.get(id(x), (x, x, 0))
-    offsets[id(result)] = result, base, offset + (by if function is operator.add else -by)
+def name_of(x: Any) -> session.Name:
+    """Return what tells an integer apart from others."""
+    if isinstance(x, int):
+        return session.Name(x, None, x)
+    known = staging_values.range_of(x)
+    if known is not None:
+        base, first = known.name
+        return session.Name(known, base, first)
+    return session.this_session().names.get(id(x)) or session.Name(x, id(x))
 
 
 def read(x: Array, index: Any) -> Any:
@@ -275,14 +322,26 @@ def read(x: Array, index: Any) -> Any:
     places = places_of(index, x.shape)
     part = x if all(i == slice(None) for i in places.outer) else x[places.outer]
     part = _window(part, places.axes)
+    masks: list[Array | None] = []
+    starts: list[Start | None] = []
     for axis, named in enumerate(places.axes):
+        if named.stays:
+            masks.append(named.mask_of(part.shape[axis]))
+            starts.append(named.first)
+            continue
         if not named.is_window:
-            part = _shifted(part, axis, named)
-    masks = [named.mask for named in places.axes]
+            part = _stepped(part, axis, named)
+        masks.append(named.mask)
+        starts.append(None)
     for at in places.new:
         part = jnp.expand_dims(part, at)
         masks.insert(at, None)
-    return made(part, masks)
+        starts.insert(at, None)
+    return made(part, masks, _present(starts))
+
+
+def _present(starts: Sequence[Start | None]) -> dict[int, Start]:
+    return {axis: start for axis, start in enumerate(starts) if start is not None}
 
 
 def _window(x: Array, axes: Sequence[Axis]) -> Array:
@@ -295,13 +354,14 @@ def _window(x: Array, axes: Sequence[Axis]) -> Array:
     return lax.dynamic_slice(x, starts, sizes)
 
 
-def _shifted(x: Array, axis: int, named: Axis) -> Array:
-    """Return the elements at places along an axis, from one on that is not known."""
-    if named.step == 1:
-        end = jnp.zeros_like(x)
-        return lax.dynamic_slice_in_dim(
-            jnp.concatenate([x, end], axis), named.start, named.count, axis
-        )
+def _from(x: Array, axis: int, start: Any) -> Array:
+    """Return the elements along an axis from one on that is not known, and zeros behind them."""
+    padded = jnp.concatenate([x, jnp.zeros_like(x)], axis)
+    return lax.dynamic_slice_in_dim(padded, start, x.shape[axis], axis)
+
+
+def _stepped(x: Array, axis: int, named: Axis) -> Array:
+    """Return the elements at places along an axis with a step, from one on that is not known."""
     places = named.start + named.step * jnp.arange(named.count)
     return jnp.take(x, jnp.clip(places, 0, x.shape[axis] - 1), axis)
 
@@ -311,18 +371,43 @@ def set_item(x: Array, index: Any, value: Any) -> Array:
     places = places_of(index, x.shape)
     if places.new:
         raise find.refusal("an item is assigned at an index with new axes. Leave them out.")
-    whole = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
-    whole = whole.astype(x.dtype)
     if any(named.step != 1 for named in places.axes):
-        return _scattered(x, places, whole)
+        return _scattered(x, places, _in_front(value).astype(x.dtype))
     if all(i == slice(None) for i in places.outer):
-        return _exchanged(x, places.axes, whole)
-    part = _exchanged(x[places.outer], places.axes, whole)
+        return _exchanged(x, places.axes, value)
+    part = _exchanged(x[places.outer], places.axes, value)
     return x.at[places.outer].set(part)
 
 
-def _exchanged(x: Array, axes: Sequence[Axis], value: Array) -> Array:
+def _in_front(value: Any) -> Array:
+    """Return all elements of an array, of which the first are the valid ones."""
+    whole: Array = value.in_front.whole if isinstance(value, Ragged) else jnp.asarray(value)
+    return whole
+
+
+def _in_place(value: Any, axes: Sequence[Axis]) -> tuple[Array, set[int]]:
+    """Return all elements of what is written to places, and the axes along which they are there.
+
+    Args:
+        value: the array or number.
+        axes: the places, along each axis of the array that is written to.
+    """
+    if not isinstance(value, Ragged):
+        return jnp.asarray(value), set()
+    offset = len(axes) - value.whole.ndim
+    fits = {
+        axis + offset
+        for axis, start in value.starts.items()
+        if axes[axis + offset].stays and start.is_like(axes[axis + offset].first)
+    }
+    is_in_place = len(fits) == len(value.starts)
+    return (value.whole, fits) if is_in_place else (value.in_front.whole, set())
+
+
+def _exchanged(x: Array, axes: Sequence[Axis], value: Any) -> Array:
     """Return an array with other elements at places that follow each other along each axis."""
+    whole, fitting = _in_place(value, axes)
+    new: Array = whole.astype(x.dtype)
     masks: list[Array | None] = []
     sizes = []
     for axis, (named, n) in enumerate(zip(axes, x.shape, strict=True)):
@@ -330,20 +415,18 @@ def _exchanged(x: Array, axes: Sequence[Axis], value: Array) -> Array:
             masks.append(named.mask)
             sizes.append(named.count)
             continue
-        places = jnp.arange(n)
-        behind = True if named.stop is None else places < named.stop
-        masks.append((places >= named.start) & behind)
+        masks.append(named.mask_of(n))
         sizes.append(n)
-        at = axis - x.ndim + value.ndim
-        if at >= 0 and value.shape[at] > 1:
-            value = _moved(value, at, named.start, n)
-    value = jnp.broadcast_to(value, sizes)
+        at = axis - x.ndim + new.ndim
+        if axis not in fitting and at >= 0 and new.shape[at] > 1:
+            new = _moved(new, at, named.start, n)
+    new = jnp.broadcast_to(new, sizes)
     if any(mask is not None for mask in masks):
-        value = jnp.where(_all_of(masks), value, _window(x, axes))
+        new = jnp.where(_all_of(masks), new, _window(x, axes))
     if tuple(sizes) == x.shape:
-        return value
+        return new
     starts = [named.start if named.is_window else 0 for named in axes]
-    return lax.dynamic_update_slice(x, value, starts)
+    return lax.dynamic_update_slice(x, new, starts)
 
 
 def _all_of(masks: Sequence[Array | None]) -> Array:
@@ -425,31 +508,67 @@ def is_elementwise(fun: Any) -> bool:
 
 
 def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
+    if not _begin_alike(args):
+        args = tuple([x.in_front if isinstance(x, Ragged) else x for x in args])
     wholes = [x.whole if isinstance(x, Ragged) else x for x in args]
     result = session.this_session().call(fun, tuple(wholes), {})
     masks: list[Array | None] = [None] * result.ndim
+    starts: dict[int, Start] = {}
     for x in args:
         if isinstance(x, Ragged):
-            for place, mask in enumerate(reversed(x.masks), 1):
-                if mask is not None and masks[-place] is None:
-                    masks[-place] = mask
-    return made(result, masks)
+            offset = result.ndim - x.whole.ndim
+            starts |= {axis + offset: start for axis, start in x.starts.items()}
+            for axis, mask in enumerate(x.masks, offset):
+                if mask is not None and masks[axis] is None:
+                    masks[axis] = mask
+    return made(result, masks, starts)
+
+
+def _begin_alike(args: Sequence[Any]) -> bool:
+    """Return whether arrays that are combined element by element begin at one place."""
+    starts: dict[int, list[Start | None]] = {}
+    for x in args:
+        shape, own = (x.whole.shape, x.starts) if isinstance(x, Ragged) else (np.shape(x), {})
+        for axis, n in enumerate(shape):
+            if n > 1:
+                starts.setdefault(axis - len(shape), []).append(own.get(axis))
+    return all(_is_one(along) for along in starts.values())
+
+
+def _is_one(starts: Sequence[Start | None]) -> bool:
+    """Return whether places along an axis are known to be one."""
+    first, *others = starts
+    return all(other is None if first is None else first.is_like(other) for other in others)
 
 
 def _product(x: Any, y: Any) -> Any:
-    a = x.filled(0) if isinstance(x, Ragged) else jnp.asarray(x)
-    b = y.filled(0) if isinstance(y, Ragged) else jnp.asarray(y)
+    along = jnp.ndim(y.whole if isinstance(y, Ragged) else y) - 2
+    summed = -1, max(along, 0)
+    starts = [_start_along(z, axis) for z, axis in zip((x, y), summed, strict=True)]
+    if not _is_one(starts):
+        x, y = [z.in_front if isinstance(z, Ragged) else z for z in (x, y)]
+    a, b = [z.filled(0) if isinstance(z, Ragged) else jnp.asarray(z) for z in (x, y)]
     left = x.masks if isinstance(x, Ragged) else (None,) * a.ndim
     right = y.masks if isinstance(y, Ragged) else (None,) * b.ndim
     size = min(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0])  # what is longer is not there
     a = a[..., :size]
     b = b[..., :size, :] if b.ndim > 1 else b[:size]
     masks = (*left[:-1], *((*right[:-2], right[-1]) if b.ndim > 1 else ()))
-    return made(a @ b, masks)
+    free = [_start_along(x, i) for i in range(a.ndim - 1)]
+    free += [_start_along(y, i) for i in range(b.ndim) if i != summed[1]]
+    return made(a @ b, masks, _present(free))
+
+
+def _start_along(x: Any, axis: int) -> Start | None:
+    if not isinstance(x, Ragged):
+        return None
+    return x.starts.get(axis % x.whole.ndim)
 
 
 def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
     is_place = fun not in facts.REDUCTIONS
+    if is_place:
+        x = x.in_front
     if is_place and axis is None and any(mask is not None for mask in x.masks[1:]):
         raise find.refusal(
             f"{fun.__name__} counts through all elements of a slice whose rows have a traced "
@@ -459,12 +578,15 @@ def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
     if axis is None:
         return result
     axes = [i % x.whole.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
-    return made(result, [mask for i, mask in enumerate(x.masks) if i not in axes])
+    left = [i for i in range(x.whole.ndim) if i not in axes]
+    starts = _present([x.starts.get(i) for i in left])
+    return made(result, [x.masks[i] for i in left], starts)
 
 
 def _attribute(x: Ragged, name: str) -> Any:
     if name == "T":
-        return Ragged(x.whole.T, x.masks[::-1])
+        last = x.whole.ndim - 1
+        return Ragged(x.whole.T, x.masks[::-1], {last - i: start for i, start in x.starts.items()})
     if name in ("shape", "ndim", "dtype"):
         return x.shape if name == "shape" else getattr(x.whole, name)
     if name == "size":
@@ -478,6 +600,9 @@ def _attribute(x: Ragged, name: str) -> Any:
 
 def _gathered(x: Any, index: Any) -> Any:
     """Return the elements at places of which only the first are there."""
+    if isinstance(index, Ragged):
+        rest = jnp.ndim(x) - 1
+        return made(jnp.asarray(x)[index.whole], [*index.masks, *[None] * rest], index.starts)
     whole, masks, axis = _as_index(index)
     rest = jnp.ndim(x) - (len(whole) if isinstance(whole, tuple) else 1)
     return made(jnp.asarray(x)[whole], [*[None] * axis, *masks, *[None] * rest])
@@ -490,6 +615,7 @@ def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
         SourceError: it is more than such places, and integers or slices before them.
     """
     if isinstance(index, Ragged):
+        index = index.in_front
         return index.whole, index.masks, 0
     parts = index if isinstance(index, tuple) else (index,)
     places = parts[-1]
@@ -497,6 +623,7 @@ def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
     others = [part for part in parts[:-1] if not isinstance(part, slice)]
     fits = not any(map(is_traced, slices)) and all(map(_is_integer, others))
     if isinstance(places, Ragged) and fits and not (slices and others):
+        places = places.in_front
         return (*parts[:-1], places.whole), places.masks, len(slices)
     raise find.refusal(
         "an index whose length is traced stands beside others. Write one after the other."
@@ -512,8 +639,8 @@ def set_at(x: Array, index: Any, value: Any, method: Literal["set", "add"]) -> A
         if mask is not None:
             places = jnp.where(_along(mask, at, places.ndim), places, n)
     at_index = (*whole[:-1], places) if isinstance(whole, tuple) else places
-    new = value.whole if isinstance(value, Ragged) else jnp.asarray(value)
-    updated: Array = getattr(x.at[at_index], method)(new.astype(x.dtype), mode="drop")
+    new = _in_front(value).astype(x.dtype)
+    updated: Array = getattr(x.at[at_index], method)(new, mode="drop")
     return updated
 
 
@@ -522,11 +649,13 @@ def _with_axis(x: Any, axis: int) -> Any:
         return jnp.expand_dims(jnp.asarray(x), axis)
     masks = [*x.masks]
     masks.insert(axis, None)
-    return Ragged(jnp.expand_dims(x.whole, axis), tuple(masks))
+    starts = {i + (i >= axis): start for i, start in x.starts.items()}
+    return Ragged(jnp.expand_dims(x.whole, axis), tuple(masks), starts)
 
 
 def _item(x: Ragged, index: Any) -> Any:
     """Return an item, by integers and slices from the beginning; the whole backwards."""
+    x = x.in_front
     parts = list(index) if isinstance(index, tuple) else [index]
     parts += [slice(None)] * (x.whole.ndim - len(parts))
     whole, masks = x.whole, []

@@ -18,14 +18,17 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax._base.frames import Location
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array
-from tinyjax.source.staging import operators, values as staging_values
+from tinyjax.source import vectorization
+from tinyjax.source.staging import failures, operators, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, at_now
 from tinyjax.source.staging.carry import CarriedPart, Carry, RepeatedError
 from tinyjax.source.staging.exits import Arrival, Outcome
 from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_in, restore
+from tinyjax.source.vectorization.loops import CountedLoop
 
 #: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
 _CONTROL_FLOW: Final = 40
@@ -120,7 +123,7 @@ class Start:
 
     def can_return(self, session: Session) -> bool:
         """Return whether the first iteration did nothing that cannot be taken back."""
-        return self.trace.can_rewind(self.mark) and _counts(session)[1:] == self.counts[1:]
+        return self.trace.can_rewind(self.mark) and len(session.managers) == self.counts[2]
 
     def changes(self) -> list[Buffer]:
         """Return the arrays that were written to since."""
@@ -129,13 +132,15 @@ class Start:
     def go_back(self, session: Session) -> Callable[[], None]:
         """Restore the arrays, and return a function that undoes it."""
         contents = {buffer: buffer.content for buffer in self.contents}
-        later = session.buffers[self.counts[0] :]
+        buffers, failures, _ = self.counts
+        later = session.buffers[buffers:], session.failures[failures:]
         restore(self.contents)
-        del session.buffers[self.counts[0] :]
+        del session.buffers[buffers:]
+        del session.failures[failures:]
 
         def undo() -> None:
             restore(contents)
-            session.buffers[self.counts[0] :] = later
+            session.buffers[buffers:], session.failures[failures:] = later
 
         return undo
 
@@ -286,10 +291,19 @@ class Rolled:
         body, is_indexed = _without_index(body)
         if is_indexed:
             rows.append(operators.integer(jnp.arange(self.count)))
-        outs = carry.scan(body, state, rows, self.count)
+        checked = failures.gathered(body)
+        loop = CountedLoop(checked.with_failures, state, rows, self.count, is_indexed)
+        outs, failed = vectorization.run(loop, self._place())
+        checked.raise_first(failed)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
         return done.last_arrival(outs, self.count, self.end)
+
+    def _place(self) -> Location:
+        """Return the line where the loop begins."""
+        run, blocks = self.carry.run, self.carry.loop.blocks
+        lines = [s.line for block in blocks for s in run.graph.blocks[block].statements]
+        return run.location(min(lines, default=0))
 
     def _outcome(
         self,

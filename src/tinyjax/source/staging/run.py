@@ -23,7 +23,7 @@ from tinyjax.core.values.array import IndexUpdate
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import arrays, graph, ragged, values
+from tinyjax.source.staging import arrays, graph, values
 from tinyjax.source.staging.exits import (
     COLLECTED,
     Arrival,
@@ -149,7 +149,7 @@ class ProgramRun:
                 function, args = args[0], args[1:]
             result = self.session.call(function, args, kwargs)
             result = layouts.after(function, args, kwargs, result)
-            ragged.note_offset(function, args, result)
+            arrays.note_name(function, args, result)
             arrays.note_mask(function, args, result)
             variable = statement.variable
             is_of_tinyjax = isinstance(getattr(function, "__self__", None), IndexUpdate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
@@ -272,6 +272,21 @@ def _has_axes(part: Any) -> bool:
 # The staging
 
 
+@attrs.frozen(eq=False)
+class Name:
+    """What tells a traced integer apart from others.
+
+    Attributes:
+        of: the integer, and what the name is about, which are kept: they are named by identity.
+        base: two integers with one base differ by their offsets.
+        offset: by how much it is more than one with the same base, and no offset.
+    """
+
+    of: object
+    base: Hashable
+    offset: int = 0
+
+
 @attrs.define(eq=False)
 class Session:
     """The state of one staging.
@@ -290,8 +305,7 @@ class Session:
         is_cautious: whether functions may change arrays that they are given.
         buffers: the contents of the arrays that are changed in place.
         snapshots: their contents at the beginning of each piece that is being staged.
-        offsets: by identity, integers that are the sum of another and a number: the sum, the other
-            and the number.
+        names: by identity, integers that are a number more than others, or elements of arrays.
         masks: by identity, arrays of truth values: the array, the function that returned it, and
             the arguments of that.
         iterations: the loops of which all iterations were rolled up, and what one is like.
@@ -310,7 +324,7 @@ class Session:
     is_cautious: bool = False
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
-    offsets: dict[int, tuple[Array, Array, int]] = attrs.field(factory=dict)
+    names: dict[int, Name] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
     iterations: dict[staging_graph.LoopBlocks, Iteration] = attrs.field(factory=dict)
     error: Exception | None = None
@@ -351,7 +365,7 @@ class Session:
 
         return wrapped
 
-    def check(self, failed: Array, raised: RaisedError) -> None:
+    def check(self, failed: Array, raised: RaisedError | checks.ErrorIfParams) -> None:
         """Raise an exception when the program runs and a condition holds."""
         first = ew.convert_element_type(failed, dtypes.bool_)
         for earlier in self.failures:

@@ -13,7 +13,7 @@ traced value does it become traced, and is looked up by the number of the iterat
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -258,6 +258,14 @@ def is_object(value: Any) -> bool:
     return not is_ours and formulas.is_foreign(value)
 
 
+def magnitude(x: object) -> int | None:
+    """Return the largest absolute value that an integer has; None where that is not known."""
+    if isinstance(x, (int, np.integer)):
+        return abs(int(x))
+    known = range_of(x)
+    return None if known is None else max(map(abs, known.numbers))
+
+
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 
@@ -315,10 +323,54 @@ class Iterations:
     Attributes:
         index: the number of the iteration, traced.
         count: the number of iterations.
+        outer: those of the loop around it.
+        numbers: by identity, integers that Python knows in each iteration: the traced one, and all.
     """
 
     index: Array
     count: int
+    outer: Iterations | None = attrs.field()
+    numbers: dict[int, tuple[Array, Sequence[int]]] = attrs.field(factory=dict)
+
+    @outer.default
+    def _current(self) -> Iterations | None:
+        return current_iterations.get()
+
+
+@attrs.frozen(eq=False)
+class Range:
+    """The integers that a traced one is, by the iterations of a loop.
+
+    Attributes:
+        iterations: the iterations.
+        numbers: the integers.
+    """
+
+    iterations: Iterations
+    numbers: Sequence[int]
+
+    def is_within(self, first: int, last: int) -> bool:
+        """Return whether all integers are within bounds."""
+        return min(self.numbers) >= first and max(self.numbers) <= last
+
+    @property
+    def name(self) -> tuple[Hashable, int]:
+        """What tells it apart from others but for a number more: that, and the number."""
+        first = self.numbers[0]
+        return (id(self.iterations), *[n - first for n in self.numbers]), first
+
+
+def range_of(x: object) -> Range | None:
+    """Return the integers that a traced one is, if Python knows it in each iteration of a loop."""
+    if isinstance(x, Known):
+        is_known = x.complete and all(type(n) is int for n in x.values)
+        return Range(x.iterations, x.values) if is_known else None
+    iterations = current_iterations.get()
+    while iterations is not None:
+        if id(x) in iterations.numbers:
+            return Range(iterations, iterations.numbers[id(x)][1])
+        iterations = iterations.outer
+    return None
 
 
 class Known:
@@ -361,7 +413,9 @@ class Known:
         if self.complete and _is_progression(numbers):
             start, step, index = numbers[0], numbers[1] - numbers[0], self.iterations.index
             distance = index if step == 1 else step * index
-            return opd.as_array(distance if start == 0 else start + distance)
+            made = opd.as_array(distance if start == 0 else start + distance)
+            self.iterations.numbers[id(made)] = made, numbers
+            return made
         try:
             host = np.array(numbers, dtype)
         except OverflowError:

@@ -1,0 +1,60 @@
+"""Loops whose iterations do not depend on each other, as operations on whole arrays.
+
+A loop takes some ten nanoseconds for each number, and its products are those of vectors. Where each
+iteration reads and writes a part of its own of the arrays that the loop changes, all iterations are
+one, of arrays with one more axis: what ``vmap`` makes of it. Where only some do, the products that
+depend on no other iteration are made before the loop, as products of matrices (Allen and Kennedy,
+"Automatic Translation of FORTRAN Programs to Vector Form", 1987: vectorization and distribution).
+
+Two parts are an iteration's own where the same number stands behind the counter in every index
+along an axis: ``a[:, i + 1]``. Nothing else is looked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from tinyjax._base.frames import Location
+from tinyjax.config import settings
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
+from tinyjax.core.control_flow.primitives import ScanParams
+from tinyjax.core.control_flow.scan import bind_scan
+from tinyjax.core.values import Array
+from tinyjax.source.vectorization.distribution import distributed
+from tinyjax.source.vectorization.independence import IndependentIterations, independent
+from tinyjax.source.vectorization.loops import CountedLoop, Obstacle
+
+
+def run(loop: CountedLoop, place: Location) -> tuple[Sequence[Array], Sequence[Array]]:
+    """Run a loop, whose iterations are made at once where that is faster.
+
+    With the setting ``explain`` the logger ``tinyjax`` is told which, and why others are not.
+
+    Args:
+        loop: the loop.
+        place: where it is, for the logger.
+
+    Returns:
+        The last carry, and what else iterations return, each along a first axis.
+    """
+    at_once, before = independent(loop), loop
+    if isinstance(at_once, Obstacle):
+        loop = distributed(loop)
+        at_once = independent(loop)
+    if settings().explain:
+        _log(f"the loop in {place}", at_once, loop is not before)
+    if not isinstance(at_once, Obstacle):
+        return at_once.run()
+    operands = LoopOperands[Array]((), loop.state, loop.rows)
+    body = LoopBody.closing_over(loop.body, operands)
+    params = ScanParams(body.jaxpr, len(loop.body.consts), len(loop.state), loop.length)
+    results = bind_scan(body, operands, params)
+    return results.carry, results.ys
+
+
+def _log(name: str, result: IndependentIterations | Obstacle, is_distributed: bool) -> None:
+    """Tell the logger ``tinyjax`` whether a loop is one of arrays, and why if not."""
+    made = "its products and sums are made before it; " if is_distributed else ""
+    reason = result.value if isinstance(result, Obstacle) else "its iterations are made at once"
+    logging.getLogger("tinyjax").warning(f"{name}: {made}{reason}")
