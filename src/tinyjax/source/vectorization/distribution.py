@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import reduce
+from typing import Final
 
 import attrs
 
@@ -18,7 +19,6 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values import Array
 from tinyjax.source.vectorization import windows
-from tinyjax.source.vectorization.independence import MOST_ELEMENTS
 from tinyjax.source.vectorization.loops import CountedLoop, batched, dependents, is_product
 
 
@@ -35,6 +35,11 @@ class Masked:
     operand: jx.Atom
     mask: jx.Atom
     dims: tuple[int, ...]
+
+
+#: The elements that are computed before a loop: a product of matrices is so much faster than those
+#: of vectors that memory alone bounds it.
+MOST_ELEMENTS: Final = 1 << 24
 
 
 def _masked(loop: CountedLoop, x: jx.Atom) -> Masked | None:

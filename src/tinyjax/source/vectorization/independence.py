@@ -20,9 +20,10 @@ from tinyjax.source.vectorization.loops import (
     is_product,
 )
 
-#: The elements that all iterations may compute at once: what the processor's caches hold.
-MOST_ELEMENTS: Final = 1 << 21
-#: An iteration that computes so many is fast enough by itself, but for its products.
+#: The elements that all iterations may compute at once: a gradient of more, which keeps them, takes
+#: longer than one of the loop ("arrays" of ``python -m benchmarks.vectorization``).
+MOST_ELEMENTS: Final = 1 << 19
+#: An iteration that computes so many is fast enough by itself, but for its products ("long").
 LONG: Final = 1 << 12
 
 
