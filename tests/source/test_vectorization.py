@@ -12,6 +12,7 @@ import pytest
 import tinyjax
 from tinyjax import config, source
 from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.source.staging.function import reason_of_capture
 from tinyjax.test_util import check_grads
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -146,6 +147,7 @@ def check_drawn(seed: int) -> None:
     program = loaded(text, f"<drawn loop {seed}>")
     staged = tinyjax.jit(program, control_flow="source")
     expected = program(*args)
+    assert reason_of_capture(program, tuple(args), {}) is None, text
     np.testing.assert_allclose(staged(*args), expected, 1e-9, 1e-9, err_msg=text)
     places = (0, 2, 3)
     slopes = source.grad(program, argnums=places)(*args)
@@ -280,11 +282,11 @@ def shifted(x: Any, bits: Any) -> Any:
     return out
 
 
-def until_large(x: Any, by: Any) -> Any:
+def until_large(x: Any, divisors: Any) -> Any:
     i = 0
     total = 1
     while total < 1000:
-        total = total + x[i] // by[i]
+        total = total + x[i] // divisors[i]
         i = i + 1
     return total
 
@@ -305,9 +307,9 @@ def test_checks_are_made_behind_a_loop() -> None:
 
 
 def test_a_failure_ends_a_loop_of_unknown_length() -> None:
-    x, by = np.full(50, 100), np.ones(50, np.int64)
+    x, divisors = np.full(50, 100), np.ones(50, np.int64)
     staged = tinyjax.jit(until_large, control_flow="source")
-    assert int(staged(x, by)) == until_large(x, by)
+    assert int(staged(x, divisors)) == until_large(x, divisors)
     with pytest.raises(tinyjax.errors.CheckFailedError, match="ZeroDivisionError"):
         staged(-x, np.zeros(50, np.int64))
 

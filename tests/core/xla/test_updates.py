@@ -15,6 +15,8 @@ from tinyjax import lax, source
 from tinyjax.core.lowering import Schedule
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla import updates
+from tinyjax.source import vectorization
+from tinyjax.source.vectorization.loops import Obstacle
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -171,6 +173,8 @@ def eliminated(a: Any) -> Any:
 def test_what_reads_behind_a_scatter_copies_no_array(
     fun: Callable[[Any], Any], x: Any, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # as loops, of which the inner one of the first would be arrays
+    monkeypatch.setattr(vectorization, "independent", lambda loop: Obstacle.LONG)
     with tinyjax.default_dtypes("float64"):
         assert copies(fun, x, shape) == 0
         monkeypatch.setattr(updates, "schedule", unscheduled)

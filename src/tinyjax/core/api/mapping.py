@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
@@ -27,8 +27,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-#: Makes one axis for all calls with the same options.
-_axis: Final[Callable[..., MappedAxis]] = lru_cache(maxsize=256)(MappedAxis)
+@lru_cache(maxsize=256)
+def _axis(size: int, **options: Any) -> MappedAxis:
+    """Make one axis for all calls with the same options."""
+    return MappedAxis(size, **options)
 
 
 def _is_none(x: object) -> bool:

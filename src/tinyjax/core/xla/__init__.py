@@ -65,5 +65,5 @@ _names, __getattr__, __dir__ = checked_namespace(
         "options": "as_flags",
         "versions": "COMPILER",
     },
-    "compilation disk_cache lowering threads updates",
+    "compilation disk_cache lowering products threads updates",
 )

@@ -538,14 +538,14 @@ def note_name(function: Any, args: tuple[Any, ...], result: Any) -> None:
             array = array.owner.content
         if isinstance(array, Array):
             base = id(array), place.base, place.offset
-            names[id(result)] = session.Name((result, array, place), base)
+            names[id(result)] = session.NamedInteger((result, array, place), base)
     elif function in (operator.add, operator.sub):
         x, by = args if isinstance(args[1], int) else args[::-1]
         is_negated = x is args[1] and function is operator.sub
         if isinstance(by, int) and isinstance(x, Array) and not is_negated:
             term = ragged.name_of(x)
             ahead = by if function is operator.add else -by
-            names[id(result)] = session.Name((result, term), term.base, term.offset + ahead)
+            names[id(result)] = session.NamedInteger((result, term), term.base, term.offset + ahead)
 
 
 def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:

@@ -27,7 +27,7 @@ from tinyjax.source.staging import session, values as staging_values
 
 
 @attrs.frozen(eq=False)
-class Start:
+class FirstPlace:
     """The first valid place along an axis, if that is traced.
 
     Attributes:
@@ -40,7 +40,7 @@ class Start:
     bound: Array
     stop: Any
 
-    def is_like(self, other: Start | None) -> bool:
+    def is_like(self, other: FirstPlace | None) -> bool:
         """Return whether another slice is known to begin at the same place."""
         return other is not None and _difference(self.bound, other.bound) == 0
 
@@ -57,7 +57,7 @@ class Ragged(staging_values.MutableArray):
 
     whole: Array
     masks: tuple[Array | None, ...]
-    starts: Mapping[int, Start] = attrs.field(factory=dict)
+    starts: Mapping[int, FirstPlace] = attrs.field(factory=dict)
 
     @property
     def in_front(self) -> Ragged:
@@ -65,7 +65,7 @@ class Ragged(staging_values.MutableArray):
         whole, masks = self.whole, [*self.masks]
         for axis, start in self.starts.items():
             n = whole.shape[axis]
-            whole = _from(whole, axis, start.place)
+            whole = _tail(whole, axis, start.place)
             masks[axis] = start.place + jnp.arange(n) < start.stop
         return Ragged(whole, tuple(masks))
 
@@ -104,7 +104,7 @@ def _along(mask: Array, axis: int, ndim: int) -> Array:
 
 
 def made(
-    whole: Array, masks: Sequence[Array | None], starts: Mapping[int, Start] | None = None
+    whole: Array, masks: Sequence[Array | None], starts: Mapping[int, FirstPlace] | None = None
 ) -> Any:
     """Return an array with these masks, which is an ordinary one if there are none."""
     if all(mask is None for mask in masks):
@@ -168,9 +168,9 @@ class Axis:
         return self.step == 1 and not self.is_window
 
     @property
-    def first(self) -> Start:
+    def first(self) -> FirstPlace:
         """The first place, if it is traced."""
-        return Start(self.start, self.bound, self.stop)
+        return FirstPlace(self.start, self.bound, self.stop)
 
     def mask_of(self, n: int) -> Array:
         """Return which places of an axis of a length are there, if its places are the whole's."""
@@ -306,15 +306,15 @@ def _difference(start: Any, stop: Any) -> int | None:
     return last.offset - first.offset if first.base == last.base else None
 
 
-def name_of(x: Any) -> session.Name:
-    """Return what tells an integer apart from others."""
+def name_of(x: Any) -> session.NamedInteger:
+    """Return the identity of an integer."""
     if isinstance(x, int):
-        return session.Name(x, None, x)
+        return session.NamedInteger(x, None, x)
     known = staging_values.range_of(x)
     if known is not None:
         base, first = known.name
-        return session.Name(known, base, first)
-    return session.this_session().names.get(id(x)) or session.Name(x, id(x))
+        return session.NamedInteger(known, base, first)
+    return session.this_session().names.get(id(x)) or session.NamedInteger(x, id(x))
 
 
 def read(x: Array, index: Any) -> Any:
@@ -323,7 +323,7 @@ def read(x: Array, index: Any) -> Any:
     part = x if all(i == slice(None) for i in places.outer) else x[places.outer]
     part = _window(part, places.axes)
     masks: list[Array | None] = []
-    starts: list[Start | None] = []
+    starts: list[FirstPlace | None] = []
     for axis, named in enumerate(places.axes):
         if named.stays:
             masks.append(named.mask_of(part.shape[axis]))
@@ -340,7 +340,7 @@ def read(x: Array, index: Any) -> Any:
     return made(part, masks, _present(starts))
 
 
-def _present(starts: Sequence[Start | None]) -> dict[int, Start]:
+def _present(starts: Sequence[FirstPlace | None]) -> dict[int, FirstPlace]:
     return {axis: start for axis, start in enumerate(starts) if start is not None}
 
 
@@ -354,7 +354,7 @@ def _window(x: Array, axes: Sequence[Axis]) -> Array:
     return lax.dynamic_slice(x, starts, sizes)
 
 
-def _from(x: Array, axis: int, start: Any) -> Array:
+def _tail(x: Array, axis: int, start: Any) -> Array:
     """Return the elements along an axis from one on that is not known, and zeros behind them."""
     padded = jnp.concatenate([x, jnp.zeros_like(x)], axis)
     return lax.dynamic_slice_in_dim(padded, start, x.shape[axis], axis)
@@ -513,7 +513,7 @@ def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
     wholes = [x.whole if isinstance(x, Ragged) else x for x in args]
     result = session.this_session().call(fun, tuple(wholes), {})
     masks: list[Array | None] = [None] * result.ndim
-    starts: dict[int, Start] = {}
+    starts: dict[int, FirstPlace] = {}
     for x in args:
         if isinstance(x, Ragged):
             offset = result.ndim - x.whole.ndim
@@ -526,7 +526,7 @@ def _elementwise(fun: Any, args: tuple[Any, ...]) -> Any:
 
 def _begin_alike(args: Sequence[Any]) -> bool:
     """Return whether arrays that are combined element by element begin at one place."""
-    starts: dict[int, list[Start | None]] = {}
+    starts: dict[int, list[FirstPlace | None]] = {}
     for x in args:
         shape, own = (x.whole.shape, x.starts) if isinstance(x, Ragged) else (np.shape(x), {})
         for axis, n in enumerate(shape):
@@ -535,7 +535,7 @@ def _begin_alike(args: Sequence[Any]) -> bool:
     return all(_is_one(along) for along in starts.values())
 
 
-def _is_one(starts: Sequence[Start | None]) -> bool:
+def _is_one(starts: Sequence[FirstPlace | None]) -> bool:
     """Return whether places along an axis are known to be one."""
     first, *others = starts
     return all(other is None if first is None else first.is_like(other) for other in others)
@@ -559,7 +559,7 @@ def _product(x: Any, y: Any) -> Any:
     return made(a @ b, masks, _present(free))
 
 
-def _start_along(x: Any, axis: int) -> Start | None:
+def _start_along(x: Any, axis: int) -> FirstPlace | None:
     if not isinstance(x, Ragged):
         return None
     return x.starts.get(axis % x.whole.ndim)

@@ -273,16 +273,16 @@ def _has_axes(part: Any) -> bool:
 
 
 @attrs.frozen(eq=False)
-class Name:
-    """What tells a traced integer apart from others.
+class NamedInteger:
+    """The identity of a traced integer.
 
     Attributes:
-        of: the integer, and what the name is about, which are kept: they are named by identity.
+        subject: the integer, and what its name is about, which are kept: names have their ids.
         base: two integers with one base differ by their offsets.
         offset: by how much it is more than one with the same base, and no offset.
     """
 
-    of: object
+    subject: object
     base: Hashable
     offset: int = 0
 
@@ -324,7 +324,7 @@ class Session:
     is_cautious: bool = False
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
-    names: dict[int, Name] = attrs.field(factory=dict)
+    names: dict[int, NamedInteger] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
     iterations: dict[staging_graph.LoopBlocks, Iteration] = attrs.field(factory=dict)
     error: Exception | None = None

@@ -355,7 +355,7 @@ class Range:
 
     @property
     def name(self) -> tuple[Hashable, int]:
-        """What tells it apart from others but for a number more: that, and the number."""
+        """The identity of its differences from the first, and the first."""
         first = self.numbers[0]
         return (id(self.iterations), *[n - first for n in self.numbers]), first
 

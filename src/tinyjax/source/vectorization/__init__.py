@@ -1,10 +1,11 @@
 """Loops whose iterations do not depend on each other, as operations on whole arrays.
 
-A loop takes some ten nanoseconds for each number, and its products are those of vectors. Where each
+A loop takes some nanoseconds for each number, and its products are those of vectors. Where each
 iteration reads and writes a part of its own of the arrays that the loop changes, all iterations are
-one, of arrays with one more axis: what ``vmap`` makes of it. Where only some do, the products that
-depend on no other iteration are made before the loop, as products of matrices (Allen and Kennedy,
-"Automatic Translation of FORTRAN Programs to Vector Form", 1987: vectorization and distribution).
+one, of arrays with one more axis, as ``vmap`` makes it. Elsewhere the products that depend on no
+other iteration are made before the loop, as products of matrices. These are the vectorization and
+the distribution of Allen and Kennedy, "Automatic Translation of FORTRAN Programs to Vector Form",
+1987.
 
 Two parts are an iteration's own where the same number stands behind the counter in every index
 along an axis: ``a[:, i + 1]``. Nothing else is looked for.

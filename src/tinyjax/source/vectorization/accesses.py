@@ -41,7 +41,7 @@ class Access:
 
 
 @attrs.frozen
-class Part:
+class OwnPart:
     """The part of an array that is an iteration's own: one element long along an axis.
 
     Attributes:
@@ -52,7 +52,7 @@ class Part:
     axis: int
     offset: int
 
-    def of(self, x: jx.Atom) -> jx.Var:
+    def variable(self, x: jx.Atom) -> jx.Var:
         """Return a variable for the part of an array."""
         shape = x.aval.shape
         return jx.Var(x.aval.with_shape((*shape[: self.axis], 1, *shape[self.axis + 1 :])))
@@ -72,7 +72,7 @@ class Part:
 
 
 @attrs.frozen(eq=False)
-class Window:
+class OwnWindow:
     """The elements of a part that a loop uses, which are at the same place in each iteration.
 
     Attributes:
@@ -81,7 +81,7 @@ class Window:
         sizes: how many they are along each axis.
     """
 
-    part: Part
+    part: OwnPart
     starts: tuple[jx.Atom | int, ...]
     sizes: tuple[int, ...]
 
@@ -92,10 +92,10 @@ class Window:
 
     @property
     def others(self) -> list[jx.Atom | int]:
-        """Where they begin along each axis, and zero along that of the part."""
+        """The places where they begin along each axis, zero along that of the part."""
         return [0 if i == self.axis else start for i, start in enumerate(self.starts)]
 
-    def of(self, x: jx.Atom) -> jx.Var:
+    def variable(self, x: jx.Atom) -> jx.Var:
         """Return a variable for the elements of an array."""
         return jx.Var(x.aval.with_shape(self.sizes))
 
@@ -114,7 +114,7 @@ class Window:
         """Return an array with other elements in all iterations; none outside of the array."""
         axis = self.axis
         index: list[Any] = []
-        kept: list[int] = []
+        axes: list[int] = []
         for i, (start, size) in enumerate(zip(starts, self.sizes, strict=True)):
             if i == axis:
                 index.append(slice(self.part.offset, self.part.offset + length))
@@ -123,9 +123,9 @@ class Window:
             else:
                 index.append(start)
                 continue
-            kept.append(i)
+            axes.append(i)
         new = sh.squeeze(elements, (axis + 1,))
-        new = new.reshape([new.shape[i] for i in kept])
+        new = new.reshape([new.shape[i] for i in axes])
         updated: Array = x.at[tuple(index)].set(new, mode="drop", wrap_negative_indices=False)
         return updated
 
@@ -217,13 +217,13 @@ class Indices:
         entries = [self._entries(x) for x in eqn.inputs]
         return None if None in entries else [x for part in entries for x in part or ()]
 
-    def parts(self, access: Access) -> set[Part]:
+    def parts(self, access: Access) -> set[OwnPart]:
         """Return the parts, by their axes, that an access stays within."""
         pairs = zip(access.starts, access.sizes, access.array.aval.shape, strict=True)
-        found = [(self.offset(start), size, n) for start, size, n in pairs]
+        ways = [(self.offset(start), size, n) for start, size, n in pairs]
         return {
-            Part(axis, ahead)
-            for axis, (ahead, size, n) in enumerate(found)
+            OwnPart(axis, ahead)
+            for axis, (ahead, size, n) in enumerate(ways)
             if ahead is not None and size == 1 and 0 <= ahead <= n - self.length
         }
 
@@ -261,8 +261,8 @@ def _number(x: jx.Atom) -> int | None:
 
 
 @attrs.define(eq=False)
-class Uses:
-    """What a program does with some of its parameters.
+class ArrayUses:
+    """The uses of some parameters of a program.
 
     Attributes:
         owners: the parameters, and what they are after writes, with the parameters.
@@ -272,11 +272,13 @@ class Uses:
     """
 
     owners: dict[jx.Atom, jx.Var]
-    parts: dict[jx.Var, set[Part]] = attrs.field(factory=dict)
+    parts: dict[jx.Var, set[OwnPart]] = attrs.field(factory=dict)
     accesses: dict[jx.Var, list[Access]] = attrs.field(factory=dict)
     inside: set[jx.Var] = attrs.field(factory=set)
 
-    def window(self, x: jx.Var, part: Part, indices: Indices, own: Set[jx.Atom]) -> Part | Window:
+    def window(
+        self, x: jx.Var, part: OwnPart, indices: Indices, own: Set[jx.Atom]
+    ) -> OwnPart | OwnWindow:
         """Return the elements of a part that are used, if they are at one place; else the part.
 
         Args:
@@ -287,7 +289,7 @@ class Uses:
         """
         if x in self.inside:
             return part
-        windows = [Window(part, access.starts, access.sizes) for access in self.accesses[x]]
+        windows = [OwnWindow(part, access.starts, access.sizes) for access in self.accesses[x]]
         others = [axis for axis in range(x.aval.ndim) if axis != part.axis]
         names = {
             (window.sizes, *[indices.name(window.starts[axis]) for axis in others])
@@ -298,15 +300,15 @@ class Uses:
         differs = not own.isdisjoint([window.starts[i] for i in others])
         return part if len(names) > 1 or differs or not is_single else window
 
-    def add(self, x: jx.Atom, parts: set[Part]) -> None:
+    def add(self, x: jx.Atom, parts: set[OwnPart]) -> None:
         """Add a use of an array."""
         owner = self.owners[x]
         self.parts[owner] = self.parts[owner] & parts if owner in self.parts else parts
 
 
-def uses_of(indices: Indices, binders: Sequence[jx.Var]) -> Uses:
+def uses_of(indices: Indices, binders: Sequence[jx.Var]) -> ArrayUses:
     """Return what a program does with some of its parameters."""
-    uses = Uses({x: x for x in binders})
+    uses = ArrayUses({x: x for x in binders})
     for eqn in indices.program.eqns:
         if uses.owners.keys().isdisjoint(eqn.inputs):
             continue
@@ -325,7 +327,7 @@ def uses_of(indices: Indices, binders: Sequence[jx.Var]) -> Uses:
     return uses
 
 
-def _add_uses_inside(uses: Uses, eqn: jx.JaxprEqn, inside: Indices) -> None:
+def _add_uses_inside(uses: ArrayUses, eqn: jx.JaxprEqn, inside: Indices) -> None:
     """Add what a loop does with arrays."""
     binders = inside.program.in_binders
     inner = uses_of(inside, binders)
@@ -362,18 +364,21 @@ class PartProgram:
 
     indices: Indices
     constants: Sequence[jx.Var]
-    parts: dict[jx.Atom, Part | Window]
+    parts: dict[jx.Atom, OwnPart | OwnWindow]
     names: dict[jx.Atom, jx.Var] = attrs.field(factory=dict)
-    reads: dict[tuple[jx.Var, Part], jx.Var] = attrs.field(factory=dict)
+    reads: dict[tuple[jx.Var, OwnPart], jx.Var] = attrs.field(factory=dict)
     eqns: list[jx.JaxprEqn] = attrs.field(factory=list)
 
     @classmethod
-    def of(
-        cls, indices: Indices, parts: Mapping[jx.Var, Part | Window], constants: Sequence[jx.Var]
+    def make(
+        cls,
+        indices: Indices,
+        parts: Mapping[jx.Var, OwnPart | OwnWindow],
+        constants: Sequence[jx.Var],
     ) -> PartProgram:
         """Make the program in which parts stand for some parameters."""
         made = cls(indices, constants, dict(parts.items()))
-        made.names.update((x, part.of(x)) for x, part in parts.items())
+        made.names.update((x, part.variable(x)) for x, part in parts.items())
         for eqn in indices.program.eqns:
             made.eqns += made._rewritten(eqn)
         return made
@@ -391,7 +396,7 @@ class PartProgram:
         if access is None:
             return [eqn]
         (out,) = eqn.out_binders
-        part: Part | Window
+        part: OwnPart | OwnWindow
         if access.array in self.parts:
             part, operand = self.parts[access.array], self.names[access.array]
         else:
@@ -400,25 +405,25 @@ class PartProgram:
                 return [eqn]
             part, operand = chosen, self._read(access.array, chosen)
         if access.value is not None:
-            self.parts[out], self.names[out] = part, part.of(out)
+            self.parts[out], self.names[out] = part, part.variable(out)
             out = self.names[out]
         return [*_of_part(eqn, access, part, operand, out)]
 
-    def _chosen(self, array: jx.Atom, parts: set[Part]) -> Part | None:
+    def _chosen(self, array: jx.Atom, parts: set[OwnPart]) -> OwnPart | None:
         """Return the part of a constant that is taken in its place; None for the whole."""
         if array not in self.constants:
             return None
         return min(parts, default=None, key=lambda part: part.axis)
 
-    def _read(self, array: jx.Atom, part: Part) -> jx.Var:
+    def _read(self, array: jx.Atom, part: OwnPart) -> jx.Var:
         assert isinstance(array, jx.Var), "a constant is a parameter"
-        return self.reads.setdefault((array, part), part.of(array))
+        return self.reads.setdefault((array, part), part.variable(array))
 
     def _loop(self, eqn: jx.JaxprEqn, inside: Indices) -> jx.JaxprEqn:
         """Return a loop in which parts stand for what it takes."""
         binders, params = inside.program.in_binders, eqn.params
         uses = uses_of(inside, binders)
-        parts: dict[jx.Var, Part | Window] = {}
+        parts: dict[jx.Var, OwnPart | OwnWindow] = {}
         inputs = [*eqn.inputs]
         for place, (x, binder) in enumerate(zip(eqn.inputs, binders, strict=True)):
             if x in self.parts:
@@ -429,7 +434,7 @@ class PartProgram:
                     parts[binder], inputs[place] = chosen, self._read(x, chosen)
         if not parts:
             return eqn
-        inner = PartProgram.of(inside, parts, ())
+        inner = PartProgram.make(inside, parts, ())
         names = tuple([inner.names.get(x, x) for x in binders])
         program = jx.Jaxpr(names, tuple(inner.eqns), inner.outs)
         outs = [*eqn.out_binders]
@@ -437,14 +442,14 @@ class PartProgram:
             part = parts.get(binders[params.num_consts + place])
             if part is not None:
                 out = outs[place]
-                self.parts[out], self.names[out] = part, part.of(out)
+                self.parts[out], self.names[out] = part, part.variable(out)
                 outs[place] = self.names[out]
         evolved = attrs.evolve(params, jaxpr=program)
         return jx.JaxprEqn(eqn.primitive, tuple(inputs), evolved, tuple(outs), eqn.source)
 
 
 def _of_part(
-    eqn: jx.JaxprEqn, access: Access, part: Part | Window, operand: jx.Var, out: jx.Var
+    eqn: jx.JaxprEqn, access: Access, part: OwnPart | OwnWindow, operand: jx.Var, out: jx.Var
 ) -> Iterator[jx.JaxprEqn]:
     """Write the equations of a read of a part of an array, or a write to it.
 
@@ -460,7 +465,7 @@ def _of_part(
         params = sh.ReshapeParams(out.aval.shape)
         yield jx.JaxprEqn(sh.reshape_p, (value,), params, (out,), eqn.source)
         return
-    assert isinstance(part, Part), "a window is used whole"
+    assert isinstance(part, OwnPart), "a window is used whole"
     index = next(x for x in access.starts if isinstance(x, jx.Atom)).aval
     starts = [0 if axis == part.axis else x for axis, x in enumerate(access.starts)]
     atoms = [_integer(x, index) if isinstance(x, int) else x for x in starts]

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+import tinyjax.numpy as jnp
 from tinyjax._primitives.dot import DotParams
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import (
@@ -23,7 +24,7 @@ from tinyjax.source.vectorization.loops import CountedLoop, batched, dependents,
 
 
 @attrs.frozen(eq=False)
-class Masked:
+class MaskedOperand:
     """An operand of a product, with zeros at places along some axes.
 
     Attributes:
@@ -42,7 +43,7 @@ class Masked:
 MOST_ELEMENTS: Final = 1 << 24
 
 
-def _masked(loop: CountedLoop, x: jx.Atom) -> Masked | None:
+def _masked(loop: CountedLoop, x: jx.Atom) -> MaskedOperand | None:
     """Return what an operand is, if its elements along some axes are chosen by a mask."""
     chosen = loop.indices.definitions.get(x)
     if chosen is None or chosen.primitive is not ew.select_p:
@@ -53,7 +54,7 @@ def _masked(loop: CountedLoop, x: jx.Atom) -> Masked | None:
     spread = loop.indices.definitions.get(where)
     if spread is None or not isinstance(spread.params, BroadcastParams):
         return None
-    return Masked(operand, spread.inputs[0], spread.params.dims)
+    return MaskedOperand(operand, spread.inputs[0], spread.params.dims)
 
 
 @attrs.frozen(eq=False)
@@ -71,7 +72,7 @@ class Product:
     mask: tuple[jx.Atom, tuple[int, ...]] | None = None
 
     @classmethod
-    def of(cls, loop: CountedLoop, eqn: jx.JaxprEqn) -> Product:
+    def make(cls, loop: CountedLoop, eqn: jx.JaxprEqn) -> Product:
         """Return a product of a loop."""
         params: DotParams = eqn.params
         x, y = eqn.inputs
@@ -89,7 +90,7 @@ class Product:
                 return cls(eqn, tuple(operands), (masked.mask, dims))
         return cls(eqn, eqn.inputs)
 
-    def made(self, outs: Sequence[Array], axes: Sequence[int | None], length: int) -> Array:
+    def rows(self, outs: Sequence[Array], axes: Sequence[int | None], length: int) -> Array:
         """Return the products of all iterations, from those of the program before the loop."""
         return sh.move_batch_axis(outs[0], axes[0], 0, length)
 
@@ -129,10 +130,10 @@ class WindowSum:
 
     eqn: jx.JaxprEqn
     operands: tuple[jx.Atom, ...]
-    windows: tuple[windows.Window, ...]
+    windows: tuple[windows.SummedWindow, ...]
 
     @classmethod
-    def of(cls, loop: CountedLoop, eqn: jx.JaxprEqn, own: Set[jx.Atom]) -> WindowSum | None:
+    def make(cls, loop: CountedLoop, eqn: jx.JaxprEqn, own: Set[jx.Atom]) -> WindowSum | None:
         """Return the sum of a window that an equation is; None where it is another.
 
         Args:
@@ -140,33 +141,38 @@ class WindowSum:
             eqn: the equation.
             own: what differs between iterations.
         """
-        is_sum = is_product(eqn) or eqn.primitive is reduce_sum_p
-        if not is_sum or eqn.out_binders[0].aval.shape or any(x.aval.ndim != 1 for x in eqn.inputs):
+        if not (is_product(eqn) or eqn.primitive is reduce_sum_p):
+            return None
+        (out,) = eqn.out_binders
+        is_number = not out.aval.shape and out.aval.dtype.kind in "iufc"
+        if not is_number or any(x.aval.ndim != 1 for x in eqn.inputs):
             return None
         operands: list[jx.Atom] = []
-        found: list[windows.Window] = []
+        bounds: list[windows.SummedWindow] = []
         for x in eqn.inputs:
-            operand, window = windows.within(loop.indices.definitions, x)
+            operand, window = windows.inside_window(loop.indices.definitions, x)
             operands.append(operand)
-            found += [] if window is None else [window]
-        if not found or not own.isdisjoint(operands):
+            bounds += [] if window is None else [window]
+        if not bounds or not own.isdisjoint(operands):
             return None
-        return cls(eqn, tuple(operands), tuple(found))
+        return cls(eqn, tuple(operands), tuple(bounds))
 
     def before(self) -> tuple[list[jx.JaxprEqn], list[jx.Atom]]:
         """Return equations that the loop is preceded by, and the values that are taken of these."""
         bounds = [bound for window in self.windows for bound in (window.start, window.stop)]
         return [], [*self.operands, *bounds]
 
-    def made(self, outs: Sequence[Array], axes: Sequence[int | None], length: int) -> Array:
+    def rows(self, outs: Sequence[Array], axes: Sequence[int | None], length: int) -> Array:
         """Return the sums of all iterations, from what the program before the loop gives."""
         n = len(self.operands)
         bounds = [
             sh.move_batch_axis(x, axis, 0, length)
             for x, axis in zip(outs[n:], axes[n:], strict=True)
         ]
-        starts, stops = reduce(ew.max_, bounds[::2]), reduce(ew.min_, bounds[1::2])
-        return windows.sums(reduce(ew.mul, outs[:n]), starts, stops)
+        starts, stops = reduce(jnp.maximum, bounds[::2]), reduce(jnp.minimum, bounds[1::2])
+        total = windows.sums(reduce(jnp.multiply, outs[:n]), starts, stops)
+        (out,) = self.eqn.out_binders
+        return ew.convert_element_type(total, out.aval.dtype, out.aval.weak_type)
 
     def read(self, row: jx.Var) -> list[jx.JaxprEqn]:
         """Return the equations that an iteration has in place of the sum, with its row."""
@@ -180,22 +186,24 @@ def distributed(loop: CountedLoop) -> CountedLoop:
     sums: list[Product | WindowSum] = []
     for eqn in body.eqns:
         if not own.isdisjoint(eqn.out_binders) and carried.isdisjoint(eqn.out_binders):
-            window = WindowSum.of(loop, eqn, own)
+            window = WindowSum.make(loop, eqn, own)
             if window is not None:
                 sums.append(window)
             elif is_product(eqn):
-                sums.append(Product.of(loop, eqn))
+                sums.append(Product.make(loop, eqn))
     before = [eqn for eqn in body.eqns if carried.isdisjoint(eqn.inputs)]
     constants = loop.constants
     eqns: list[jx.JaxprEqn] = []
-    taken: list[jx.Atom] = []
+    atoms_before: list[jx.Atom] = []
     counts: list[int] = []
     for part in sums:
         more, atoms = part.before()
         eqns += more
-        taken += atoms
+        atoms_before += atoms
         counts.append(len(atoms))
-    whole = program_rules.dce(jx.Jaxpr((*constants, *loop.slices), (*before, *eqns), tuple(taken)))
+    whole = program_rules.dce(
+        jx.Jaxpr((*constants, *loop.slices), (*before, *eqns), tuple(atoms_before))
+    )
     is_plain = all(
         eqn.primitive.rules.evaluate is None and not jx.effects_of(eqn).any for eqn in whole.eqns
     )
@@ -212,11 +220,11 @@ def distributed(loop: CountedLoop) -> CountedLoop:
     for part, count in zip(sums, counts, strict=True):
         (out,) = part.eqn.out_binders
         row = jx.Var(out.aval)
-        rows[row] = part.made(results[at : at + count], places[at : at + count], loop.length)
+        rows[row] = part.rows(results[at : at + count], places[at : at + count], loop.length)
         reads[part.eqn.out_binders] = part.read(row)
         at += count
     rest = [new for eqn in body.eqns for new in reads.get(eqn.out_binders, [eqn])]
-    binders = (*constants, *loop.carry, *rows, *loop.slices)
-    after = program_rules.dce(jx.Jaxpr(binders, tuple(rest), body.outs))
+    operands = (*constants, *loop.carry, *rows, *loop.slices)
+    after = program_rules.dce(jx.Jaxpr(operands, tuple(rest), body.outs))
     staged = staging.Staged(after, loop.body.consts)
     return CountedLoop(staged, loop.state, (*rows.values(), *loop.rows), loop.length, loop.counted)

@@ -1,17 +1,18 @@
-"""Loops whose iterations are made at once: each has parts of its own of what the loop changes."""
+"""Loops whose iterations are made at once: each changes parts of its own, or adds to a total."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 import attrs
 
 from tinyjax.core.control_flow.primitives import ScanParams
-from tinyjax.core.primitives import shape as sh, slicing
-from tinyjax.core.tracing import jaxpr as jx, program_rules
+from tinyjax.core.primitives import broadcast, elementwise as ew, shape as sh, slicing
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import Array
-from tinyjax.source.vectorization.accesses import Part, PartProgram, Window, uses_of
+from tinyjax.source.vectorization.accesses import OwnPart, OwnWindow, PartProgram, uses_of
 from tinyjax.source.vectorization.loops import (
     CountedLoop,
     Obstacle,
@@ -21,9 +22,9 @@ from tinyjax.source.vectorization.loops import (
 )
 
 #: The elements that all iterations may compute at once: a gradient of more, which keeps them, takes
-#: longer than one of the loop ("arrays" of ``python -m benchmarks.vectorization``).
+#: longer than one of the loop (``python -m benchmarks.vectorization``).
 MOST_ELEMENTS: Final = 1 << 19
-#: An iteration that computes so many is fast enough by itself, but for its products ("long").
+#: An iteration that computes so many is fast enough by itself, but for its products.
 LONG: Final = 1 << 12
 
 
@@ -33,12 +34,14 @@ class IndependentIterations:
 
     Attributes:
         loop: the loop.
-        own: for each parameter that it changes, which part of it is an iteration's own.
+        own: for each array that it changes, which part of it is an iteration's own.
+        terms: for parameters to which each iteration adds, the sum of what it adds.
         program: an iteration, of parts.
     """
 
     loop: CountedLoop
-    own: Mapping[jx.Var, Part | Window]
+    own: Mapping[jx.Var, OwnPart | OwnWindow]
+    terms: Mapping[jx.Var, jx.Var]
     program: PartProgram
 
     def run(self) -> tuple[list[Array], list[Array]]:
@@ -59,7 +62,11 @@ class IndependentIterations:
             args.append(own.all_of(values[x], loop.length, starts[x]))
             axes.append(own.axis)
             names.append(program.names[x])
-        whole = jx.Jaxpr(tuple(names), tuple(program.eqns), program.outs)
+        outs = list(program.outs)
+        outs[: len(loop.carry)] = [
+            self.terms.get(x, out) for x, out in zip(loop.carry, outs, strict=False)
+        ]
+        whole = program_rules.dce(jx.Jaxpr(tuple(names), tuple(program.eqns), tuple(outs)))
         results, places = batched(whole, loop.length, args, axes)
         after: list[Array] = []
         for x, out, result, axis in zip(loop.carry, body.outs, results, places, strict=False):
@@ -67,6 +74,11 @@ class IndependentIterations:
             if changed is not None:
                 moved = sh.move_batch_axis(result, axis, changed.axis, loop.length)
                 after.append(changed.updated(values[x], moved, loop.length, starts[x]))
+            elif x in self.terms:
+                rows = sh.move_batch_axis(result, axis, 0, loop.length)
+                total = broadcast.reduce_sum(rows, (0,))
+                start = ew.convert_element_type(values[x], out.aval.dtype, out.aval.weak_type)
+                after.append(ew.add(start, total))
             elif out is x or axis is None:
                 after.append(result)
             else:
@@ -78,14 +90,16 @@ class IndependentIterations:
 
     def _starts(self, values: Mapping[jx.Var, Array]) -> dict[jx.Var, list[Array | int]]:
         """Return where the elements of each array begin that are at one place."""
-        starts = {x: own.others if isinstance(own, Window) else [] for x, own in self.own.items()}
+        starts = {
+            x: own.others if isinstance(own, OwnWindow) else [] for x, own in self.own.items()
+        }
         atoms = [*{s: None for some in starts.values() for s in some if isinstance(s, jx.Var)}]
         constants = [x for x in values if x not in self.loop.carry]
         whole = jx.Jaxpr(tuple(constants), self.loop.body.jaxpr.eqns, tuple(atoms))
         numbers = jx.eval_jaxpr(program_rules.dce(whole), [values[x] for x in constants])
-        known: dict[jx.Atom | int, Array] = dict(zip(atoms, numbers, strict=True))
+        by_atom: dict[jx.Atom | int, Array] = dict(zip(atoms, numbers, strict=True))
         return {
-            x: [s.value if isinstance(s, jx.Lit) else known.get(s, 0) for s in some]
+            x: [s.value if isinstance(s, jx.Lit) else by_atom.get(s, 0) for s in some]
             for x, some in starts.items()
         }
 
@@ -95,10 +109,42 @@ class IndependentIterations:
         program = self.program
         sources = [*self.loop.slices, *program.reads.values()]
         sources += [program.names[x] for x in self.own]
-        sizes = [*_sizes(program.eqns, dependents(program.eqns, sources))]
+        differing = dependents(program.eqns, sources)
+        if _gathers(program.eqns, differing):
+            return Obstacle.GATHERED
+        sizes = _sizes(program.eqns, differing)
         if max(sizes, default=0) >= LONG and not any(map(is_product, program.eqns)):
             return Obstacle.LONG
         return Obstacle.MEMORY if self.loop.length * sum(sizes) > MOST_ELEMENTS else None
+
+
+def _gathers(eqns: Sequence[jx.JaxprEqn], differing: Set[jx.Atom]) -> bool:
+    """Return whether equations read arrays at places that differ between iterations."""
+    for eqn in eqns:
+        if prim.READS in eqn.primitive.rules.extensions:
+            if not differing.isdisjoint(eqn.inputs[1:]):
+                return True
+        elif isinstance(eqn.params, ScanParams):
+            inner = eqn.params.jaxpr
+            if _gathers(inner.eqns, _differing_inside(eqn, eqn.params, differing)):
+                return True
+    return False
+
+
+def _differing_inside(
+    eqn: jx.JaxprEqn, params: ScanParams, differing: Set[jx.Atom]
+) -> set[jx.Atom]:
+    """Return the values in a loop that differ between iterations of the loop around it."""
+    binders, eqns = params.jaxpr.in_binders, params.jaxpr.eqns
+    sources = [binder for x, binder in zip(eqn.inputs, binders, strict=True) if x in differing]
+    carry = binders[params.num_consts : params.num_consts + params.num_carry]
+    while True:
+        inside = dependents(eqns, sources)
+        pairs = zip(carry, params.jaxpr.outs, strict=False)
+        more = [binder for binder, out in pairs if out in inside and binder not in inside]
+        if not more:
+            return inside
+        sources += more
 
 
 def _sizes(eqns: Sequence[jx.JaxprEqn], differing: set[jx.Atom]) -> list[int]:
@@ -122,12 +168,54 @@ def _is_plain(eqn: jx.JaxprEqn) -> bool:
     return eqn.primitive.rules.evaluate is None
 
 
+def _terms(loop: CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
+    """Return the parameters to which an iteration adds, and does no more, with the additions."""
+    body = loop.body.jaxpr
+    uses = Counter([*[x for eqn in body.eqns for x in eqn.inputs], *body.outs])
+    sums: dict[jx.Var, list[jx.JaxprEqn]] = {}
+    for x, out in zip(loop.carry, body.outs, strict=False):
+        additions: list[jx.JaxprEqn] = []
+        total: jx.Atom = x
+        while total is not out and uses[total] == 1:
+            eqn = next(eqn for eqn in body.eqns if total in eqn.inputs)
+            if not _adds(eqn, total):
+                break
+            additions.append(eqn)
+            (total,) = eqn.out_binders
+        if additions and total is out and uses[out] == 1:
+            sums[x] = additions
+    return sums
+
+
+def _adds(eqn: jx.JaxprEqn, total: jx.Atom) -> bool:
+    """Return whether an equation adds something to a total, or gives it another weak type."""
+    if eqn.primitive is ew.convert_element_type_p:
+        return bool(eqn.out_binders[0].aval.dtype == total.aval.dtype)
+    return eqn.primitive is ew.add or (eqn.primitive is ew.sub and eqn.inputs[0] is total)
+
+
+def _total(x: jx.Var, additions: Sequence[jx.JaxprEqn]) -> tuple[list[jx.JaxprEqn], jx.Var]:
+    """Return equations for the sum of what an iteration adds to a parameter, and their result."""
+    eqns: list[jx.JaxprEqn] = []
+    names: dict[jx.Atom, jx.Atom] = {x: jx.zero_literal(x.aval)}
+    total = x
+    for eqn in additions:
+        (out,) = eqn.out_binders
+        total = jx.Var(out.aval)
+        inputs = tuple([names.get(y, y) for y in eqn.inputs])
+        eqns.append(attrs.evolve(eqn, inputs=inputs, out_binders=(total,)))
+        names[out] = total
+    return eqns, total
+
+
 def independent(loop: CountedLoop) -> IndependentIterations | Obstacle:
     """Return a loop whose iterations are made at once, or why they cannot be."""
     body = loop.body.jaxpr
     if not all(map(_is_plain, body.eqns)):
         return Obstacle.CONTROL_FLOW
-    changed = {x: out for x, out in zip(loop.carry, body.outs, strict=False) if out is not x}
+    sums = _terms(loop)
+    pairs = zip(loop.carry, body.outs, strict=False)
+    changed = {x: out for x, out in pairs if out is not x and x not in sums}
     uses = uses_of(loop.indices, [*changed])
     if not all(uses.parts.values()):
         return Obstacle.SHARED
@@ -142,7 +230,11 @@ def independent(loop: CountedLoop) -> IndependentIterations | Obstacle:
         x: uses.window(x, min(parts, key=lambda part: part.axis), loop.indices, differing)
         for x, parts in uses.parts.items()
     }
-    unchanged = [x for x in loop.carry if x not in changed]
-    program = PartProgram.of(loop.indices, own, [*loop.constants, *unchanged])
-    iterations = IndependentIterations(loop, own, program)
+    unchanged = [x for x in loop.carry if x not in changed and x not in sums]
+    program = PartProgram.make(loop.indices, own, [*loop.constants, *unchanged])
+    terms: dict[jx.Var, jx.Var] = {}
+    for x, additions in sums.items():
+        eqns, terms[x] = _total(x, additions)
+        program.eqns += eqns
+    iterations = IndependentIterations(loop, own, terms, program)
     return iterations.obstacle or iterations

@@ -21,6 +21,7 @@ class Obstacle(Enum):
     CONTROL_FLOW = "an iteration contains a choice, a loop of unknown length, or an effect"
     CARRIED = "an iteration takes a value that the one before has computed"
     SHARED = "iterations read or write parts of an array that others write"
+    GATHERED = "an iteration reads at places of its own, and would with all others one by one"
     LONG = "an iteration computes so many elements that it is as fast by itself"
     MEMORY = "all iterations at once would take too much memory"
 

@@ -17,7 +17,7 @@ from tinyjax.core.values import Array, operands as opd
 
 
 @attrs.frozen(eq=False)
-class Window:
+class SummedWindow:
     """The elements of a vector from one place on, up to another.
 
     Attributes:
@@ -29,7 +29,7 @@ class Window:
     stop: jx.Atom
 
 
-def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Window | None:
+def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> SummedWindow | None:
     """Return the window whose mask a vector of truth values is; None where it is another."""
     eqn = definitions.get(mask)
     if eqn is None or mask.aval.ndim != 1:
@@ -38,7 +38,7 @@ def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Wind
         first, second = [window_of(definitions, x) for x in eqn.inputs]
         if first is None or second is None or not _is_open(first, second):
             return None
-        return Window(first.start, second.stop)
+        return SummedWindow(first.start, second.stop)
     if eqn.primitive not in (ew.ge, ew.lt):
         return None
     places, bound = [definitions.get(x) for x in eqn.inputs]
@@ -49,16 +49,18 @@ def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Wind
     number = bound.inputs[0]
     aval = number.aval
     if eqn.primitive is ew.lt:
-        return Window(jx.zero_literal(aval), number)
-    return Window(number, jx.Lit(opd.splat(mask.aval.size, aval), aval))
+        return SummedWindow(jx.zero_literal(aval), number)
+    return SummedWindow(number, jx.Lit(opd.splat(mask.aval.size, aval), aval))
 
 
-def _is_open(first: Window, second: Window) -> bool:
+def _is_open(first: SummedWindow, second: SummedWindow) -> bool:
     """Return whether one window goes to the end, and the other begins at the front."""
     return isinstance(first.stop, jx.Lit) and isinstance(second.start, jx.Lit)
 
 
-def within(definitions: Mapping[jx.Atom, jx.JaxprEqn], x: jx.Atom) -> tuple[jx.Atom, Window | None]:
+def inside_window(
+    definitions: Mapping[jx.Atom, jx.JaxprEqn], x: jx.Atom
+) -> tuple[jx.Atom, SummedWindow | None]:
     """Return the vector that one is within a window, and the window; else itself and None."""
     chosen = definitions.get(x)
     if chosen is None or chosen.primitive is not ew.select_p:
