@@ -322,3 +322,84 @@ def test_explain_says_which_loops_are_arrays(caplog: pytest.LogCaptureFixture) -
     assert "its products and sums are made before it; iterations read or write" in caplog.text
     assert "test_vectorization.py" in caplog.messages[0]
     assert "its iterations are made at once" in caplog.text
+
+
+def exchanged(x: Any, z: Any) -> Any:
+    a, b = x[0], x[1]
+    for i in range(2000):
+        a, b = b, a + x[i % 300]
+    return a - 2 * b + z[0]
+
+
+def handed_on(x: Any, z: Any) -> Any:
+    a, b, total = 0.0, z[1], z[0]
+    for _ in range(2000):
+        total += a
+        a = b
+    return total + a + x[0]
+
+
+def of_the_last(x: Any, z: Any) -> Any:
+    z, s = z.copy(), 0.0
+    for i in range(300):
+        s = x[i] * 2
+        z[0] = s
+    return s + np.sum(z)
+
+
+def two_totals(x: Any, z: Any) -> Any:
+    s, t, out = z[0], 1.0, np.zeros(300)
+    for i in range(300):
+        s += x[i]
+        t -= x[i] * 0.5
+        t += 1.0
+        out[i] = x[i] ** 2
+    return s * t + np.sum(out)
+
+
+def total_of_totals(x: Any, z: Any) -> Any:
+    s, t = z[0], 0.0
+    for i in range(2000):
+        s += x[i % 300]
+        t += s
+    return t
+
+
+def total_array(x: Any, z: Any) -> Any:
+    total = np.zeros((5, 5))
+    for i in range(300):
+        total += x[i] * np.outer(z, z)
+        total -= 0.1
+    return np.sum(total**2)
+
+
+def total_of_integers(x: Any, z: Any) -> Any:
+    n, m = 0, 1
+    for i in range(2000):
+        n += i * 2
+        m = m + i % 3
+    return x[n % 7] * m + z[0]
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        exchanged,
+        handed_on,
+        of_the_last,
+        two_totals,
+        total_of_totals,
+        total_array,
+        total_of_integers,
+    ],
+)
+def test_what_iterations_hand_on(fun: Any) -> None:
+    rng = np.random.default_rng(4)
+    x, z = rng.random(300), rng.random(5)
+    assert reason_of_capture(fun, (x, z), {}) is None
+    staged = tinyjax.jit(fun, control_flow="source")
+    np.testing.assert_allclose(staged(x, z), fun(x, z))
+    slopes = source.grad(fun, argnums=(0, 1))(x, z)
+    compiled = tinyjax.jit(tinyjax.grad(staged, argnums=(0, 1)))(x, z)
+    for got, slope in zip(compiled, slopes, strict=True):
+        np.testing.assert_allclose(got, slope, atol=1e-12)

@@ -177,8 +177,8 @@ def _terms(loop: CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
         additions: list[jx.JaxprEqn] = []
         total: jx.Atom = x
         while total is not out and uses[total] == 1:
-            eqn = next(eqn for eqn in body.eqns if total in eqn.inputs)
-            if not _adds(eqn, total):
+            eqn = next((eqn for eqn in body.eqns if total in eqn.inputs), None)
+            if eqn is None or not _adds(eqn, total):
                 break
             additions.append(eqn)
             (total,) = eqn.out_binders
