@@ -158,3 +158,27 @@ def test_patterns_of_hessians(fun: Callable[[Any], Any], x: Any) -> None:
     assert np.all(found | ~expected)
     if fun is not picked:  # of which each is taken to depend on all
         np.testing.assert_array_equal(found, expected)
+
+
+ONE: tuple[np.ufunc, ...] = (
+    *(np.tanh, np.arcsinh, np.expm1, np.arcsin, np.arccos, np.arctanh, np.fabs, np.exp2),
+    *(np.log1p, np.arctan, np.cbrt, np.sqrt, np.abs, np.sinh, np.square, np.reciprocal, np.log),
+)
+TWO: tuple[np.ufunc, ...] = (
+    *(np.arctan2, np.hypot, np.logaddexp, np.logaddexp2, np.copysign, np.power, np.mod, np.fmod),
+    *(np.maximum, np.fmax, np.fmin, np.float_power),
+)
+
+
+@pytest.mark.parametrize("fun", [*ONE, *TWO], ids=lambda fun: fun.__name__)
+def test_contexts_go_into_formulas(fun: np.ufunc) -> None:
+    """Patterns of gradients of each formula, for objects that are no numbers."""
+    points = [np.array([0.3, 0.5, 0.7]), np.array([0.2, 0.9, 0.4])][: fun.nin]
+
+    def total(*args: Any) -> Any:
+        return np.sum(fun(*args))
+
+    pattern = SparsityDetector().pattern(source.grad(total), *points)
+    assert not pattern[~np.tile(np.eye(3, dtype=bool), fun.nin)].any()
+    if fun in ONE:
+        np.testing.assert_array_equal(pattern | ~dense(source.grad(total), *points), True)

@@ -241,7 +241,8 @@ def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         result = NotImplemented if kwargs else layer.context.own(fun, args)
         if result is not NotImplemented:
             return result
-        if registry.rule_of(fun) is not None or registry.is_inert(fun):
+        is_known = registry.rule_of(fun) is not None or registry.is_inert(fun)
+        if is_known and not runtime.is_in(fun, registry.slopes):
             return fun(*args, **kwargs)
         return enter(layer, fun, args, kwargs)
     return ask(layer, fun, args, kwargs)

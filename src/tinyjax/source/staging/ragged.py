@@ -193,6 +193,11 @@ class IndexedPlaces:
     axes: tuple[Axis, ...]
     new: tuple[int, ...]
 
+    @property
+    def are_slices(self) -> bool:
+        """Return whether the index has no integers."""
+        return all(isinstance(part, slice) for part in self.outer)
+
 
 def places_of(index: Any, shape: Sequence[int]) -> IndexedPlaces:
     """Return the places that an index of integers and slices names, some with traced bounds."""
@@ -320,7 +325,7 @@ def name_of(x: Any) -> session.NamedInteger:
 def read(x: Array, index: Any) -> Any:
     """``x[index]``, where a slice has traced bounds."""
     places = places_of(index, x.shape)
-    part = x if all(i == slice(None) for i in places.outer) else x[places.outer]
+    part = x if places.are_slices else x[places.outer]
     part = _window(part, places.axes)
     masks: list[Array | None] = []
     starts: list[FirstPlace | None] = []
@@ -373,7 +378,7 @@ def set_item(x: Array, index: Any, value: Any) -> Array:
         raise find.refusal("an item is assigned at an index with new axes. Leave them out.")
     if any(named.step != 1 for named in places.axes):
         return _scattered(x, places, _in_front(value).astype(x.dtype))
-    if all(i == slice(None) for i in places.outer):
+    if places.are_slices:
         return _exchanged(x, places.axes, value)
     part = _exchanged(x[places.outer], places.axes, value)
     return x.at[places.outer].set(part)

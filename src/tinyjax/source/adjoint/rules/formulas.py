@@ -113,8 +113,9 @@ def slope_of_length(a: Any, b: Any, y: Any) -> Any:
     slope = a / library.where(y == 0, 1.0, y)
     if library is np and not np.any(y == math.inf):
         return slope
-    beside = library.where(library.isinf(b), library.where(library.isinf(a), math.nan, 0.0), 1.0)
-    return library.where(y == math.inf, library.copysign(1.0, a) * beside, slope)
+    ahead, beside = np.abs(a) == math.inf, np.abs(b) == math.inf
+    share_of_a = library.where(beside, library.where(ahead, math.nan, 0.0), 1.0)
+    return library.where(y == math.inf, np.copysign(1.0, a) * share_of_a, slope)
 
 
 def over_square(a: Any, b: Any) -> Any:
@@ -166,7 +167,7 @@ def slope_of_tanh_adjoint(ct: Any, y: Any, x: Any, tangent: Any) -> Any:
 def apart(a: Any, b: Any) -> Any:
     """``a - b``, and 0 for equal infinities."""
     library: Any = jnp if isinstance(a, Array) or isinstance(b, Array) else np
-    equal = library.equal(a, b) & library.isinf(a)
+    equal = (a == b) & (np.abs(a) == math.inf)
     if library is np and not np.any(equal):
         return np.subtract(a, b)
     return library.where(equal, 0.0, a) - library.where(equal, 0.0, b)
@@ -213,6 +214,7 @@ def falls_below(a: Any, b: Any) -> Any:
 
 
 registry.inert.update((slope_of_copysign, share, exceeds, falls_below))
+registry.slopes.update((slope_of_tanh, logistic, slope_of_copysign, exceeds, falls_below))
 
 
 def exponent_slope(ct: Any, y: Any, x: Any, n: Any) -> Any:

@@ -50,6 +50,8 @@ class Rule:
 rules: Final[dict[Function, Rule]] = {}
 #: Functions whose results have no derivative, or are the same whatever floats are near.
 inert: Final[set[Function]] = set()
+#: Functions in formulas that contexts go into, though it is known what derivatives they have.
+slopes: Final[set[Function]] = set()
 
 
 def fits(fun: Function, count: int, names: tuple[str, ...]) -> bool:
