@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.numpy as jnp
 from tinyjax import config, source
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.source.staging.function import reason_of_capture
@@ -128,9 +129,9 @@ class Draw:
         )
 
 
-def loaded(text: str, name: str) -> Any:
+def loaded(text: str, name: str, places: Any = None) -> Any:
     """Return the function of a text."""
-    namespace: dict[str, Any] = {"np": np, "M": M, "N": N}
+    namespace: dict[str, Any] = {"np": np, "M": M, "N": N, "places": places}
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     exec(compile(text, name, "exec"), namespace)
     return namespace["program"]
@@ -248,6 +249,47 @@ def test_rows_of_a_sparse_matrix(is_in_order: bool) -> None:
     inputs = np.stack([args[3], 2 * args[3]])
     several = tinyjax.vmap(staged, in_axes=(None, None, None, 0))(*args[:3], inputs)
     np.testing.assert_allclose(several, [expected, 2 * expected], atol=1e-12)
+
+
+#: Masks of a vector of places ``k`` beside a window, by bounds that are numbers.
+MASKS: Final = (
+    "(k < 30) & (k >= 20)",
+    "(k >= 20) & (k < 30)",
+    "(k < 30) & (k < 25)",
+    "(k >= 20) & (k >= 25)",
+    "k < 30.5",
+    "k >= 20",
+    "(k >= T[i]) & (k < 30)",
+    "(k < T[i + 1]) & (k >= 4)",
+    "(k < T[i + 1]) & (k >= T[i])",
+    "(k >= T[i]) | (k < 30)",
+    "~(k < T[i])",
+    "k == T[i]",
+)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_masks_that_a_program_writes(mask: str) -> None:
+    text = (
+        "def program(x, y, T):\n"
+        "    k, out = places(60), np.zeros(39)\n"
+        "    for i in range(39):\n"
+        f"        part = np.where({mask}, y, 0.0)\n"
+        "        out[i] = np.where((k >= T[i]) & (k < T[i + 1]), x, 0.0) @ part + np.sum(part)\n"
+        "    return np.sum(out**2)\n"
+    )
+    program = loaded(text, f"<mask {mask}>", jnp.arange)
+    expected = loaded(text, f"<mask of NumPy {mask}>", np.arange)
+    rng = np.random.default_rng(5)
+    bounds = np.sort(rng.integers(0, 61, 40))
+    x, y = rng.random(60), rng.random(60)
+    assert reason_of_capture(program, (x, y, bounds), {}) is None
+    staged = tinyjax.jit(program, control_flow="source")
+    np.testing.assert_allclose(staged(x, y, bounds), expected(x, y, bounds))
+    slopes = source.grad(expected, argnums=(0, 1))(x, y, bounds)
+    compiled = tinyjax.jit(tinyjax.grad(staged, argnums=(0, 1)))(x, y, bounds)
+    for got, slope in zip(compiled, slopes, strict=True):
+        np.testing.assert_allclose(got, slope, atol=1e-12)
 
 
 def test_nan_outside_of_a_window_is_in_no_sum() -> None:

@@ -159,7 +159,8 @@ class WindowSum:
 
     def before(self) -> tuple[list[jx.JaxprEqn], list[jx.Atom]]:
         """Return equations that the loop is preceded by, and the values that are taken of these."""
-        bounds = [bound for window in self.windows for bound in (window.start, window.stop)]
+        size = self.operands[0].aval.size
+        bounds = [bound for window in self.windows for bound in window.bounds(size)]
         return [], [*self.operands, *bounds]
 
     def rows(self, outs: Sequence[Array], axes: Sequence[int | None], length: int) -> Array:

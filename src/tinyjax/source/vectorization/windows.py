@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import lax
+from tinyjax import dtypes, lax
 from tinyjax._extensions.checkpointing.transformation import checkpoint
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import BroadcastParams
@@ -21,12 +21,18 @@ class SummedWindow:
     """The elements of a vector from one place on, up to another.
 
     Attributes:
-        start: the first place.
-        stop: the place behind the last.
+        start: the first place; None for that of the vector.
+        stop: the place behind the last; None for that of the vector.
     """
 
-    start: jx.Atom
-    stop: jx.Atom
+    start: jx.Atom | None
+    stop: jx.Atom | None
+
+    def bounds(self, size: int) -> tuple[jx.Atom, jx.Atom]:
+        """Return both bounds, for a vector of a size."""
+        (aval,) = {x.aval for x in (self.start, self.stop) if x is not None}
+        start = jx.zero_literal(aval) if self.start is None else self.start
+        return start, jx.Lit(opd.splat(size, aval), aval) if self.stop is None else self.stop
 
 
 def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> SummedWindow | None:
@@ -35,10 +41,7 @@ def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Summ
     if eqn is None or mask.aval.ndim != 1:
         return None
     if eqn.primitive is ew.and_:
-        first, second = [window_of(definitions, x) for x in eqn.inputs]
-        if first is None or second is None or not _is_open(first, second):
-            return None
-        return SummedWindow(first.start, second.stop)
+        return _together(*[window_of(definitions, x) for x in eqn.inputs])
     if eqn.primitive not in (ew.ge, ew.lt):
         return None
     places, bound = [definitions.get(x) for x in eqn.inputs]
@@ -46,16 +49,24 @@ def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Summ
         return None
     if bound is None or not isinstance(bound.params, BroadcastParams) or bound.params.dims:
         return None
-    number = bound.inputs[0]
-    aval = number.aval
-    if eqn.primitive is ew.lt:
-        return SummedWindow(jx.zero_literal(aval), number)
-    return SummedWindow(number, jx.Lit(opd.splat(mask.aval.size, aval), aval))
+    (number,) = bound.inputs
+    if not dtypes.is_integer(number.aval.dtype):
+        return None
+    return SummedWindow(None, number) if eqn.primitive is ew.lt else SummedWindow(number, None)
 
 
-def _is_open(first: SummedWindow, second: SummedWindow) -> bool:
-    """Return whether one window goes to the end, and the other begins at the front."""
-    return isinstance(first.stop, jx.Lit) and isinstance(second.start, jx.Lit)
+def _together(first: SummedWindow | None, second: SummedWindow | None) -> SummedWindow | None:
+    """Return the window that begins as one does, which has no stop, and ends as the other does."""
+    if first is None or second is None:
+        return None
+    if first.stop is None and second.start is None:
+        begin, end = first.start, second.stop
+    elif first.start is None and second.stop is None:
+        begin, end = second.start, first.stop
+    else:
+        return None
+    is_one_type = begin is not None and end is not None and begin.aval == end.aval
+    return SummedWindow(begin, end) if is_one_type else None
 
 
 def inside_window(
