@@ -1,20 +1,20 @@
 """Loops whose iterations are made at once, and those of which parts are made before them."""
 
-import linecache
 import logging
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
 import tinyjax
-import tinyjax.numpy as jnp
 from tinyjax import config, source
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.source.staging.function import reason_of_capture
 from tinyjax.test_util import check_grads
+from tools.modules import module_of
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -129,15 +129,10 @@ class Draw:
         )
 
 
-def loaded(text: str, name: str, places: Any = None) -> Any:
-    """Return the function of a text."""
-    namespace: dict[str, Any] = {"np": np, "M": M, "N": N, "places": places}
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    exec(compile(text, name, "exec"), namespace)
-    return namespace["program"]
+HEAD: Final = f"import numpy as np\nfrom tinyjax import numpy as jnp\n\nN, M = {N}, {M}\n\n\n"
 
 
-def check_drawn(seed: int) -> None:
+def check_drawn(seed: int, folder: Path) -> None:
     """Compare the value and the gradient of a drawn program with those of Python's own loop."""
     rng = np.random.default_rng(seed)
     args: list[Any] = [rng.normal(size=shape) * 0.6 for shape in SHAPES]
@@ -145,7 +140,7 @@ def check_drawn(seed: int) -> None:
     bounds = np.sort(rng.integers(0, N + 1, N + 2)) if is_sorted else rng.integers(-3, N + 1, N + 2)
     args += [bounds, rng.integers(0, N, N)]
     text = Draw(seed).program()
-    program = loaded(text, f"<drawn loop {seed}>")
+    program = module_of(HEAD + text, folder / f"drawn_{seed}.py").program
     staged = tinyjax.jit(program, control_flow="source")
     expected = program(*args)
     assert reason_of_capture(program, tuple(args), {}) is None, text
@@ -158,15 +153,15 @@ def check_drawn(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_drawn_loops(seed: int) -> None:
-    check_drawn(seed)
+def test_drawn_loops(seed: int, tmp_path: Path) -> None:
+    check_drawn(seed, tmp_path)
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("start", range(1000, 6000, 250))
-def test_many_drawn_loops(start: int) -> None:
+def test_many_drawn_loops(start: int, tmp_path: Path) -> None:
     for seed in range(start, start + 250):
-        check_drawn(seed)
+        check_drawn(seed, tmp_path)
 
 
 def covariance(data: Any) -> Any:
@@ -269,17 +264,17 @@ MASKS: Final = (
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_masks_that_a_program_writes(mask: str) -> None:
+def test_masks_that_a_program_writes(mask: str, tmp_path: Path) -> None:
     text = (
         "def program(x, y, T):\n"
-        "    k, out = places(60), np.zeros(39)\n"
+        "    k, out = jnp.arange(60), np.zeros(39)\n"
         "    for i in range(39):\n"
         f"        part = np.where({mask}, y, 0.0)\n"
         "        out[i] = np.where((k >= T[i]) & (k < T[i + 1]), x, 0.0) @ part + np.sum(part)\n"
         "    return np.sum(out**2)\n"
     )
-    program = loaded(text, f"<mask {mask}>", jnp.arange)
-    expected = loaded(text, f"<mask of NumPy {mask}>", np.arange)
+    program = module_of(HEAD + text, tmp_path / "of_tinyjax.py").program
+    expected = module_of(HEAD + text.replace("jnp", "np"), tmp_path / "of_numpy.py").program
     rng = np.random.default_rng(5)
     bounds = np.sort(rng.integers(0, 61, 40))
     x, y = rng.random(60), rng.random(60)

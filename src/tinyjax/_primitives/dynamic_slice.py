@@ -25,7 +25,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.stablehlo import Lowering, Values, types as hlo
 from tinyjax.core.tracing import Primitive, checking, primitive as prim, program_rules, trace as tr
-from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var, is_zero
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Var, is_zero, splat_literal
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 
@@ -287,7 +287,7 @@ def _padded_added(eqn: JaxprEqn, array: Atom, out: Var) -> Sequence[JaxprEqn]:
     if not is_zero(value) or any(min(low, high) < 0 or inside for low, high, inside in config):
         return ()
     aval = ShapedArray((), dtypes.int32)
-    starts = [Lit(opd.splat(low, aval), aval) for low, _, _ in config]
+    starts = [splat_literal(low, aval) for low, _, _ in config]
     return _added_at(eqn, array, update, starts, out)
 
 

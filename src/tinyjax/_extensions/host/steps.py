@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeVar
 
@@ -11,7 +10,7 @@ import attrs
 from tinyjax import dtypes
 from tinyjax._extensions.host import fall_back, replay
 from tinyjax.config import Process, local_settings
-from tinyjax.core.tracing import Primitive, trace as tr
+from tinyjax.core.tracing import Primitive
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
 from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
@@ -232,6 +231,3 @@ def _substituted(transposer: Transposer, values: Iterator[Array]) -> Transposer:
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
     return {i: t for i, t in enumerate(tangents) if t is not ZERO}
-
-
-tr.EvalTrace.eager = sys.modules[__name__]

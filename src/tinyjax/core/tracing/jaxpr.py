@@ -111,10 +111,15 @@ class Lit:
 Atom: TypeAlias = Var | Lit
 
 
+def splat_literal(value: float, aval: av.ShapedArray) -> Lit:
+    """Return a number, repeated over the shape of a type."""
+    return Lit(opd.splat(value, aval), aval)
+
+
 @lru_cache(maxsize=1024)
 def zero_literal(aval: av.ShapedArray) -> Lit:
     """Zeros of a type: a result of a program that takes no equation."""
-    return Lit(opd.splat(0, aval), aval)
+    return splat_literal(0, aval)
 
 
 def is_zero(atom: Atom) -> bool:

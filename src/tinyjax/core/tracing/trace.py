@@ -660,8 +660,6 @@ class EvalTrace(Trace):
 
     transformation = "evaluation"
     evaluates = True
-    #: The module with the classes of derivatives of data, once it is loaded.
-    eager: ClassVar[Any] = None
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Evaluate a primitive.

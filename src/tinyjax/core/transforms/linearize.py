@@ -195,7 +195,7 @@ def linearize_flat(
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    eager = (EVAL.eager or lazy.hook("eager_derivatives")) if parent is EVAL else None
+    eager = lazy.hook("eager_derivatives") if parent is EVAL else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []

@@ -307,7 +307,7 @@ def _list_choice(
                 segments.append(arm.segments[position])
                 other = arm.choices[position]
                 aval = other.index.aval
-                column: list[jx.Atom] = [jx.Lit(opd.splat(len(other.arms), aval), aval)]
+                column: list[jx.Atom] = [jx.splat_literal(len(other.arms), aval)]
                 column *= len(arms) + is_nested
                 column[i] = other.index
                 selector = jx.Var(aval)

@@ -8,6 +8,7 @@ failed, and behind the loop the exception of the first is raised.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -46,13 +47,13 @@ class Checked:
     def with_code(self) -> jx.Jaxpr:
         """The program, whose last parameter and result is the number of the check that failed."""
         jaxpr = self.body.jaxpr
-        code = binder = jx.Var(_CODE.aval)
+        code = binder = jx.Var(NONE_FAILED.aval)
         is_none = jx.Var(self.failed[0].aval)
-        zero = jx.zero_literal(_CODE.aval)
+        zero = jx.zero_literal(NONE_FAILED.aval)
         eqns = [*jaxpr.eqns, jx.JaxprEqn(ew.eq, (binder, zero), NO_PARAMS, (is_none,))]
         for number, failed in enumerate(self.failed, 1):
-            is_first, after = jx.Var(is_none.aval), jx.Var(_CODE.aval)
-            own = jx.Lit(opd.splat(number, _CODE.aval), _CODE.aval)
+            is_first, after = jx.Var(is_none.aval), jx.Var(NONE_FAILED.aval)
+            own = jx.splat_literal(number, NONE_FAILED.aval)
             eqns.append(jx.JaxprEqn(ew.and_, (failed, is_none), NO_PARAMS, (is_first,)))
             eqns.append(jx.JaxprEqn(ew.select_p, (is_first, own, code), NO_PARAMS, (after,)))
             code = after
@@ -74,12 +75,12 @@ class Checked:
     def raise_of_code(self, code: Array) -> None:
         """Raise the exception of the check with a number."""
         for number, check in enumerate(self.checks, 1):
-            failed = ew.eq(code, opd.splat(number, _CODE.aval))
+            failed = ew.eq(code, opd.splat(number, NONE_FAILED.aval))
             session.this_session().check(failed, check)
 
 
 #: The number of the check that failed, before the first iteration.
-_CODE = opd.as_array(np.int32(0))
+NONE_FAILED: Final = opd.as_array(np.int32(0))
 
 
 def gathered(body: staging.Staged) -> Checked:

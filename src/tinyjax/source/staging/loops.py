@@ -136,7 +136,7 @@ class LoopRun:
             if staged is not None:
                 conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
             if checked.checks:
-                conditions.append(ew.eq(state[-1], opd.as_array(np.int32(0))))
+                conditions.append(ew.eq(state[-1], failures.NONE_FAILED))
             return [reduce(ew.and_, conditions)]
 
         binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
@@ -144,7 +144,7 @@ class LoopRun:
         checked = failures.gathered(attrs.evolve(body, jaxpr=whole))
         if checked.checks:
             whole = checked.with_code
-            state.append(opd.as_array(np.int32(0)))
+            state.append(failures.NONE_FAILED)
             avals.append(state[-1].aval)
         cond = pruned(staging.stage(goes_on, avals))
         operands = LoopOperands((), state)

@@ -293,7 +293,7 @@ class Rolled:
             rows.append(operators.integer(jnp.arange(self.count)))
         checked = failures.gathered(body)
         loop = CountedLoop(checked.with_failures, state, rows, self.count, is_indexed)
-        outs, failed = vectorization.run(loop, self._place())
+        outs, failed = vectorization.run(loop, self._place)
         checked.raise_first(failed)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})

@@ -14,7 +14,7 @@ along an axis: ``a[:, i + 1]``. Nothing else is looked for.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinyjax._base.frames import Location
 from tinyjax.config import settings
@@ -27,24 +27,26 @@ from tinyjax.source.vectorization.independence import IndependentIterations, ind
 from tinyjax.source.vectorization.loops import CountedLoop, Obstacle
 
 
-def run(loop: CountedLoop, place: Location) -> tuple[Sequence[Array], Sequence[Array]]:
+def run(
+    loop: CountedLoop, place: Callable[[], Location]
+) -> tuple[Sequence[Array], Sequence[Array]]:
     """Run a loop, whose iterations are made at once where that is faster.
 
     With the setting ``explain`` the logger ``tinyjax`` is told which, and why others are not.
 
     Args:
         loop: the loop.
-        place: where it is, for the logger.
+        place: returns where it is, for the logger.
 
     Returns:
         The last carry, and what else iterations return, each along a first axis.
     """
-    at_once, before = independent(loop), loop
+    at_once, whole = independent(loop), loop
     if isinstance(at_once, Obstacle):
-        loop = distributed(loop)
-        at_once = independent(loop)
+        loop = distributed(whole)
+        at_once = at_once if loop is whole else independent(loop)
     if settings().explain:
-        _log(f"the loop in {place}", at_once, loop is not before)
+        _log(f"the loop in {place()}", at_once, loop is not whole)
     if not isinstance(at_once, Obstacle):
         return at_once.run()
     operands = LoopOperands[Array]((), loop.state, loop.rows)

@@ -20,7 +20,7 @@ from tinyjax._primitives.wrap_index import WrapIndexParams
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.core.values import Array
 
 
 @attrs.frozen(eq=False)
@@ -206,7 +206,7 @@ class Indices:
             return None
         if isinstance(vector, jx.Lit):
             aval = vector.aval.with_shape(())
-            return [_integer(int(n), aval) for n in np.asarray(vector.value)]
+            return [jx.splat_literal(int(n), aval) for n in np.asarray(vector.value)]
         eqn = self.definitions.get(vector)
         if eqn is None:
             return None
@@ -468,7 +468,7 @@ def _of_part(
     assert isinstance(part, OwnPart), "a window is used whole"
     index = next(x for x in access.starts if isinstance(x, jx.Atom)).aval
     starts = [0 if axis == part.axis else x for axis, x in enumerate(access.starts)]
-    atoms = [_integer(x, index) if isinstance(x, int) else x for x in starts]
+    atoms = [jx.splat_literal(x, index) if isinstance(x, int) else x for x in starts]
     if not isinstance(eqn.params, ScatterParams):
         inputs = (operand, *eqn.inputs[1 : len(eqn.inputs) - len(atoms)], *atoms)
         yield attrs.evolve(eqn, inputs=inputs, out_binders=(out,))
@@ -483,7 +483,3 @@ def _of_part(
     joined = slicing.ConcatenateParams(0)
     yield jx.JaxprEqn(slicing.concatenate_p, tuple(entries), joined, (vector,), eqn.source)
     yield attrs.evolve(eqn, inputs=(operand, vector, value), out_binders=(out,))
-
-
-def _integer(n: int, aval: ShapedArray) -> jx.Lit:
-    return jx.Lit(opd.splat(n, aval), aval)

@@ -20,7 +20,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values import Array
 from tinyjax.source.vectorization import windows
-from tinyjax.source.vectorization.loops import CountedLoop, batched, dependents, is_product
+from tinyjax.source.vectorization.loops import CountedLoop, batched, is_product
 
 
 @attrs.frozen(eq=False)
@@ -183,7 +183,7 @@ class WindowSum:
 def distributed(loop: CountedLoop) -> CountedLoop:
     """Return a loop that takes from rows what depends on no other iteration, and is long."""
     body = loop.body.jaxpr
-    carried, own = dependents(body.eqns, loop.carry), dependents(body.eqns, loop.slices)
+    carried, own = [program_rules.dependents(body.eqns, x) for x in (loop.carry, loop.slices)]
     sums: list[Product | WindowSum] = []
     for eqn in body.eqns:
         if not own.isdisjoint(eqn.out_binders) and carried.isdisjoint(eqn.out_binders):
@@ -192,7 +192,8 @@ def distributed(loop: CountedLoop) -> CountedLoop:
                 sums.append(window)
             elif is_product(eqn):
                 sums.append(Product.make(loop, eqn))
-    before = [eqn for eqn in body.eqns if carried.isdisjoint(eqn.inputs)]
+    parts = [program_rules.independent_part(eqn, carried) for eqn in body.eqns]
+    before = [eqn for eqn in parts if eqn is not None]
     constants = loop.constants
     eqns: list[jx.JaxprEqn] = []
     atoms_before: list[jx.Atom] = []

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from tinyjax.core.control_flow.bodies import grown
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.primitives import broadcast, elementwise as ew, shape as sh, slicing
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -17,7 +18,6 @@ from tinyjax.source.vectorization.loops import (
     CountedLoop,
     Obstacle,
     batched,
-    dependents,
     is_product,
 )
 
@@ -109,7 +109,7 @@ class IndependentIterations:
         program = self.program
         sources = [*self.loop.slices, *program.reads.values()]
         sources += [program.names[x] for x in self.own]
-        differing = dependents(program.eqns, sources)
+        differing = program_rules.dependents(program.eqns, sources)
         if _gathers(program.eqns, differing):
             return Obstacle.GATHERED
         sizes = _sizes(program.eqns, differing)
@@ -135,16 +135,13 @@ def _differing_inside(
     eqn: jx.JaxprEqn, params: ScanParams, differing: Set[jx.Atom]
 ) -> set[jx.Atom]:
     """Return the values in a loop that differ between iterations of the loop around it."""
-    binders, eqns = params.jaxpr.in_binders, params.jaxpr.eqns
-    sources = [binder for x, binder in zip(eqn.inputs, binders, strict=True) if x in differing]
-    carry = binders[params.num_consts : params.num_consts + params.num_carry]
-    while True:
-        inside = dependents(eqns, sources)
-        pairs = zip(carry, params.jaxpr.outs, strict=False)
-        more = [binder for binder, out in pairs if out in inside and binder not in inside]
-        if not more:
-            return inside
-        sources += more
+    body, program = params.loop_body, params.jaxpr
+    marks = grown(
+        body.operands([x in differing for x in eqn.inputs]),
+        lambda marks: body.results(program_rules.depends(program, marks.flat)).carry,
+    )
+    sources = prim.marked(program.in_binders, marks.flat)
+    return program_rules.dependents(program.eqns, sources)
 
 
 def _sizes(eqns: Sequence[jx.JaxprEqn], differing: set[jx.Atom]) -> list[int]:
@@ -225,7 +222,7 @@ def independent(loop: CountedLoop) -> IndependentIterations | Obstacle:
         return Obstacle.CARRIED
     if not uses.owners.keys().isdisjoint(body.outs[len(loop.carry) :]):
         return Obstacle.CARRIED
-    differing = dependents(body.eqns, [*loop.slices, *loop.carry])
+    differing = program_rules.dependents(body.eqns, [*loop.slices, *loop.carry])
     own = {
         x: uses.window(x, min(parts, key=lambda part: part.axis), loop.indices, differing)
         for x, parts in uses.parts.items()

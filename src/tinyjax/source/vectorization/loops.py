@@ -73,15 +73,6 @@ def is_product(eqn: jx.JaxprEqn) -> bool:
     return eqn.primitive is dot_general_p
 
 
-def dependents(eqns: Sequence[jx.JaxprEqn], sources: Sequence[jx.Var]) -> set[jx.Atom]:
-    """Return the values that depend on some, these included."""
-    reached = set[jx.Atom](sources)
-    for eqn in eqns:
-        if not reached.isdisjoint(eqn.inputs):
-            reached.update(eqn.out_binders)
-    return reached
-
-
 def batched(
     program: jx.Jaxpr, length: int, args: Sequence[Array], axes: Sequence[int | None]
 ) -> tuple[list[Array], list[int | None]]:

@@ -13,7 +13,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import BroadcastParams
 from tinyjax.core.primitives.shape import IotaParams
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import Array, operands as opd
+from tinyjax.core.values import Array
 
 
 @attrs.frozen(eq=False)
@@ -32,7 +32,7 @@ class SummedWindow:
         """Return both bounds, for a vector of a size."""
         (aval,) = {x.aval for x in (self.start, self.stop) if x is not None}
         start = jx.zero_literal(aval) if self.start is None else self.start
-        return start, jx.Lit(opd.splat(size, aval), aval) if self.stop is None else self.stop
+        return start, jx.splat_literal(size, aval) if self.stop is None else self.stop
 
 
 def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> SummedWindow | None:
