@@ -157,7 +157,7 @@ def typeguard(session: nox.Session) -> None:
 def distributed(session: nox.Session) -> None:
     """Run all tests of several devices and processes, of which plain runs take a sample."""
     install(session, ".", "test")
-    run(session, *SUITE, "-m", "fuzz or not fuzz", "tests/sharding", *session.posargs)
+    run(session, *SUITE, "-m", "fuzz or not fuzz", "tests/extensions/parallel", *session.posargs)
 
 
 @nox.session

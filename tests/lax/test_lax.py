@@ -256,7 +256,7 @@ INTEGER_CALLS: dict[str, Calls] = {
 ELSEWHERE = {
     "platform_dependent",  # tests/lax/test_more_of_lax.py
     *("after_all", "create_token"),  # tests/extend/test_extending.py
-    "pcast",  # tests/sharding
+    "pcast",  # tests/extensions/parallel
     *("custom_linear_solve", "custom_root"),  # tests/implicit/test_implicit.py
     # tests/core/control_flow/test_control_flow.py
     "associative_scan",

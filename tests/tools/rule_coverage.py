@@ -49,7 +49,7 @@ WITHOUT_DERIVATIVE: Final[dict[str, str]] = {
     **dict.fromkeys(("reduce_precision", "stop_gradient"), "x"),
 }
 
-#: Rows whose results on several devices are not compared (tests/sharding/test_rows.py).
+#: Rows whose results on several devices are not compared (tests/extensions/parallel/test_rows.py).
 NOT_UNIQUE: Final = ("schur",)
 
 

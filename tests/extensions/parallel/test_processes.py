@@ -114,7 +114,7 @@ def test_programs_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_array_equal(first[name], second[name])
 
 
-EXAMPLE = HERE.parents[1] / "examples" / "train_distributed.py"
+EXAMPLE = HERE.parents[2] / "examples" / "train_distributed.py"
 STEPS = "--steps=40"
 #: The collectives of a step on four devices. A step of the pipeline takes seven turns and as many
 #: backward, and each of the transformer's four blocks adds up four activations.
