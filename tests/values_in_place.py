@@ -12,7 +12,7 @@ import jax
 from jax._src.effects import Effect
 
 import tinyjax
-from tinyjax._jax import hijax as ours
+from tinyjax.experimental.hijax import values as ours
 
 theirs = import_module("jax.experimental.hijax")
 wrote = type("Wrote", (Effect,), {})()

@@ -9,8 +9,8 @@ from values_in_place import LIBRARIES
 
 import tinyjax
 from raising import raises
-from tinyjax._jax import hijax as ours
 from tinyjax.errors import ArgumentError, RefError
+from tinyjax.experimental.hijax import values as ours
 
 COMPARED = [*LIBRARIES, *LIBRARIES][:2]
 

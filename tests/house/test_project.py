@@ -189,7 +189,7 @@ BY_NAME = {
     "autodiff/accumulation.py",
     "example_libraries/stax.py",
     "core/values/avals.py",
-    "experimental/hijax.py",
+    "experimental/hijax/primitives.py",
     "_extensions/nans/trace.py",
     "source/capturing/functions.py",
     "source/text/structure.py",

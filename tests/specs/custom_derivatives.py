@@ -17,7 +17,8 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
 from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
-from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, hi_call_p, instantiate_zeros
+from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, instantiate_zeros
+from tinyjax.experimental.hijax.primitives import hi_call_p
 
 F = ArraySpec((2, 3))
 

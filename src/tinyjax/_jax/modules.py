@@ -58,7 +58,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.core": ("_jax.core", "core"),
     "jax.experimental.compute_on": ("_jax.compiler_hints",),
     "jax.experimental.custom_partitioning": ("_jax.compiler_hints",),
-    "jax.experimental.hijax": ("_jax.hijax", "experimental.hijax"),
+    "jax.experimental.hijax": ("experimental.hijax.values", "experimental.hijax"),
     "jax.experimental.layout": ("_jax.layout",),
     "jax.experimental.shard_alike": ("_jax.compiler_hints",),
     "jax.experimental.xla_metadata": ("_jax.compiler_hints",),
@@ -83,7 +83,7 @@ _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax": {"_jax.callbacks": "pure_callback"},
     "jax.debug": {"_jax.callbacks": "callback"},
     "jax.dtypes": {"_jax.internals": "bfloat16"},
-    "jax.experimental": {"_jax.callbacks": "io_callback", "_jax.hijax": "cur_qdd"},
+    "jax.experimental": {"_jax.callbacks": "io_callback", "experimental.hijax.values": "cur_qdd"},
     "jax.experimental.hijax": {"_jax.ad": "is_undefined_primal"},
     "jax.custom_derivatives": {"_jax.internals": "custom_jvp_call_p"},
     "jax.api_util": {

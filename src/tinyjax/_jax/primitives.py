@@ -27,7 +27,7 @@ from tinyjax.core.tracing import (
 )
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives.custom_calls import Zero
-from tinyjax.experimental.hijax import number_of
+from tinyjax.experimental.hijax.primitives import number_of
 
 
 def _key(value: object) -> bytes:
