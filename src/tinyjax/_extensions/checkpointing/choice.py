@@ -27,11 +27,11 @@ from tinyjax.core.control_flow.bodies import LoopOperands
 from tinyjax.core.tracing.jaxpr import effects
 from tinyjax.core.transforms.linearize import LinearizedJaxpr, keeping
 
-#: From this number of states on, they are kept equally far apart; below it, few are kept, and well
-#: chosen.
+#: So many kept states, or more, are equally far apart. Fewer are placed by the binomial schedule.
 MANY: Final = 64
-#: Residuals of a loop of unknown length are stacked if so many iterations fit, or more, and they
-#: take a fourth of the bytes of the states; of no more than four times as many iterations.
+#: Residuals of a loop of unknown length are stacked if those of so many iterations fit into
+#: ``memory``, and those of one iteration have this many times fewer bytes than a state. The stack
+#: has at most four times as many rows.
 _SOME: Final = 256
 _SMALLER: Final = 4
 
@@ -42,7 +42,7 @@ class StrategyChoice:
 
     Attributes:
         strategy: the strategy; None for a ``scan`` that stacks its residuals itself.
-        reason: what it does, and why, in words.
+        reason: what the strategy does, and why, in words.
     """
 
     strategy: Strategy | None
@@ -59,7 +59,7 @@ def choose(
     Args:
         view: the loop.
         nonzero: the operands of its body that have tangents.
-        nonzero_out: the results that have.
+        nonzero_out: the results of its body that have tangents.
     """
     choice = _choice(view, nonzero, nonzero_out)
     if settings().explain:
@@ -109,7 +109,7 @@ def _choice(
 
 
 def _watched(view: LoopView) -> str:
-    """Return why iterations must run as they do in the function; nothing if they need not."""
+    """Return who observes how iterations run, so that they run as written; empty if nobody does."""
     programs = [view.body.jaxpr]
     if isinstance(view, WhileView):
         programs.append(view.params.condition)
@@ -121,7 +121,7 @@ def _watched(view: LoopView) -> str:
 
 
 def _nbytes(halves: LinearizedJaxpr, iterations: int) -> float:
-    """Return how many bytes the residuals of so many iterations take, on one device."""
+    """Return how many bytes the residuals of some iterations take, on one device."""
     residuals = halves.tangent.in_avals[: len(halves.forwarded)]
     sizes = [aval.nbytes for aval in residuals]
     is_plain = all(aval.where is None for aval in residuals)
@@ -129,7 +129,7 @@ def _nbytes(halves: LinearizedJaxpr, iterations: int) -> float:
 
 
 def _rows(view: WhileView, replay: Replay) -> int:
-    """Return of how many iterations residuals are stacked; none if states are not much larger."""
+    """Return for how many iterations residuals are stacked: 0 if states are not much larger."""
     states = sum([aval.nbytes for aval in replay.avals.carry])
     residuals = _nbytes(replay.halves, 1)
     if residuals == inf or type(states) is not int or _SMALLER * residuals > states:

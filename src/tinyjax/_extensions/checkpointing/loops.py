@@ -90,9 +90,9 @@ def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) ->
 def _derivative(
     primals: Arrays, nonzero: tuple[bool, ...], params: LinearMapParams
 ) -> tuple[Sequence[bool], Callable[[Arrays], Arrays]]:
-    """Return the map along some of its linear operands, and which results it has.
+    """Return which results depend on some linear operands, and the map from these operands.
 
-    It is its own derivative.
+    A linear map is its own derivative.
     """
     residuals, forward = primals[: params.num_residuals], params.forward
     results = (True,) * len(forward.outs)
@@ -229,7 +229,7 @@ class _Programs:
         """
         recording, args = self.recording, view.operands(primals)
         operands = [*recording.consts, *primals]
-        if recording.jaxpr.facts.inverse is not None:  # by which loops around it restore arrays
+        if recording.jaxpr.facts.inverse is not None:  # loops around this one restore arrays by it
             call = program.JitParams(recording.jaxpr, "recorded_loop")
             outs = tr.bind(program.jit_p, operands, call)
         else:
@@ -257,7 +257,7 @@ def _build(
 def linearize_while(
     primals: Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
-    """Run a loop, and keep of it what its derivatives take: the linearize rule of while."""
+    """Run a loop and keep its residuals: the linearize rule of while."""
     params = of_while(params, primals)
     view = WhileView.build(params)
     nonzero_in = view.body.tangents(view.operands(nonzero))
@@ -279,8 +279,8 @@ def linearize_while(
 def linearize_scan(
     primals: Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
-    """Run a loop, and keep of it what its derivatives take: the linearize rule of scan."""
-    if settings().debugging:  # run in pieces it has no iterations that messages could name
+    """Run a loop and keep its residuals: the linearize rule of scan."""
+    if settings().debugging:  # messages name iterations, which a loop in pieces does not have
         return linearize_stacking(primals, nonzero, params)
     view, body, halves = ScanView.build(params), params.loop_body, None
     if params.checkpoints is None:

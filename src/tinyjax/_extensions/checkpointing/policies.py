@@ -231,8 +231,8 @@ checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_save
 def save_only_these_names(*names: str) -> Policy:
     """Keep the values that ``checkpoint_name`` gave one of these names.
 
-    All others are computed again in the backward pass, from these and the arguments. Naming a value
-    changes nothing else.
+    All other values are computed again in the backward pass, from the kept ones and the
+    arguments. Naming a value changes nothing else.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -252,7 +252,7 @@ def save_only_these_names(*names: str) -> Policy:
 def save_any_names_but_these(*names: str) -> Policy:
     """Keep the values that have a name, unless it is one of these.
 
-    What has no name is computed again in the backward pass.
+    Values without a name are computed again in the backward pass.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -272,8 +272,9 @@ def save_any_names_but_these(*names: str) -> Policy:
 def save_anything_except_these_names(*names: str) -> Policy:
     """Keep every value, unless it has one of these names.
 
-    Those, and what has no other use, are computed again in the backward pass. The sines are kept by
-    name only: what is kept here are the cosines that derivatives need.
+    Values with one of these names are computed again in the backward pass, and so are values that
+    only these are computed from. In the example no sine is kept, but the cosines, which the
+    derivative multiplies by.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

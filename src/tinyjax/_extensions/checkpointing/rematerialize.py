@@ -16,7 +16,7 @@ import attrs
 from tinyjax.core.control_flow.primitives import Slots, binders_at
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, staging
 
-#: Says of an equation whether its results may be kept.
+#: Returns whether the results of an equation may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
 
 
@@ -35,9 +35,9 @@ class SplitEqn:
     saved: tuple[jx.Var, ...]
 
 
-#: The rule of a primitive whose programs are split inside: of an equation, the places of results
-#: that are wanted, and what says which equations' results may be kept. Its results are, one by one,
-#: those of the programs in its parameters.
+#: The rule that splits an equation of a primitive with programs. It takes the equation, the indices
+#: of the needed results, and the function that says which results may be kept. The results of the
+#: equation are, one by one, the results of the programs in its parameters.
 SPLIT: Final[prim.RuleKey[Callable[[jx.JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = (
     prim.RuleKey("split")
 )
@@ -92,7 +92,7 @@ def split_jaxpr(
             again = split.again
         else:
             forward.append(eqn)
-            # what is done must not be done twice
+            # an effect must not be repeated
             if jx.effects_of(eqn).any or saveable(eqn):
                 saved += [eqn.out_binders[i] for i in places]
             else:
@@ -178,7 +178,7 @@ def _saved_results(
 ) -> list[int]:
     """Find the results that every program keeps.
 
-    A branch has zeros in place of the residuals of other branches.
+    A branch of a conditional returns zeros for the residuals of the other branches.
     """
     splits = [split_results(program, demanded, saveable) for program in programs]
     columns = [(i, [program.outs[i] for program in programs]) for i in demanded]

@@ -22,12 +22,13 @@ from tinyjax.core.values import Array, ShapedArray
 class Replay:
     """The part of a loop's body that derivatives run again.
 
-    A state is left out if neither a residual nor another needed state depends on it: a counter, or
-    a stack that is only written to. So a derivative of the backward pass keeps no stacks of stacks.
+    The replay leaves out a part of the state if no residual and no needed part depends on it, as on
+    a counter or on a stack that is only written to. So a derivative of the backward pass does not
+    stack stacks.
 
     Attributes:
         loop: the body.
-        halves: it, split in its primal half and its tangent map.
+        halves: the body, split in its primal half and its tangent map.
         nonzero: which operands of the body have tangents.
         needed: the operands that residuals depend on, in this iteration or in a later one.
         avals: the types of these.
@@ -95,8 +96,9 @@ class Replay:
     def body(self, operands: LoopOperands[Array]) -> list[Array]:
         """Compute the results of the body as its linearization does.
 
-        Where a function in the body has a rule, these are what the rule returns, as in a loop that
-        keeps all residuals. So a derivative of the backward pass does not meet the rule again.
+        Where a function in the body has a custom rule, its results are those of the rule, as in a
+        loop that keeps all residuals. So a derivative of the backward pass does not apply the rule
+        again.
         """
         loop, n = self.loop.jaxpr, len(self.loop.jaxpr.outs)
         primal = linearize_jaxpr(loop, self.nonzero.flat).primal

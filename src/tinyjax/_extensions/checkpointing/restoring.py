@@ -6,8 +6,8 @@ begins with the array as the loop leaves it. Iteration by iteration it puts the 
 that it has the array as it was, and reads the slices from it. Programs that transform source store
 and restore in the same way (Griewank and Walther, "Evaluating Derivatives", 2008, chapter 4).
 
-A loop in the body of a loop is such an update, too, if it can be restored itself. Slices of arrays
-that a loop does not update are read again as well, if they are many.
+A loop in the body of a loop counts as an update, too, if it can be restored itself. Slices of
+arrays that a loop does not update are read again as well, if they are many.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ from tinyjax.core.transforms.linearize import LinearizedJaxpr
 
 #: Residuals of fewer bytes in an iteration are kept.
 _FEW_BYTES: Final = 256
-#: The same of all iterations, where they are read from arrays that the loop does not update.
+#: Residuals read from arrays that the loop does not update are kept if all iterations have fewer
+#: bytes.
 _FEW_BYTES_OF_CONSTANTS: Final = 1 << 20
-#: By what factor what is kept must become smaller.
+#: Restoring must make the kept bytes smaller by this factor.
 _WORTH_IT: Final = 4
-#: Primitives that are computed again: what moves elements, and arithmetic.
+#: Primitives that are computed again: those that move elements, and arithmetic.
 _AGAIN: Final = frozenset(
     (
         *("slice", "dynamic_slice", "gather", "reshape", "transpose", "broadcast_in_dim", "rev"),
@@ -53,9 +54,10 @@ class Restoration:
     """A loop's body whose residuals are read from arrays that are restored.
 
     Attributes:
-        halves: the primal half, which returns values to be kept after its results; in the place of
-            a tangent map a program that takes these values, and then arrays as the iteration leaves
-            them. It returns the arrays as they were before it, and then the residuals.
+        halves: a primal half, which returns its results and then the values to be kept; and a
+            program in place of a tangent map. This program takes the kept values, and then the
+            arrays as the iteration leaves them. It returns the arrays as they were before the
+            iteration, and then the residuals.
         places: the numbers of these arrays in the carry.
     """
 
@@ -70,7 +72,7 @@ class Restoration:
 
 
 def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Restoration | None:
-    """Return how to restore what a linearized body reads; None where that is not worth it.
+    """Return how to restore the arrays that a body reads; None where restoring is not worth it.
 
     Args:
         lin: the body, linearized.
@@ -88,7 +90,7 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
 
 @contextmanager
 def keeping_residuals() -> Iterator[None]:
-    """Let loops keep what they read, in programs that are linearized meanwhile."""
+    """Let loops keep all residuals, in programs that are linearized in this context."""
     token = linearize.keeping.set(True)
     try:
         yield
@@ -118,7 +120,7 @@ def _inverse_of(eqn: jx.JaxprEqn) -> jx.Inverse | None:
 
 
 class _Plan:
-    """The search for what to keep of an iteration, and what to compute of it again."""
+    """The search for values of an iteration to keep, and for those to compute again."""
 
     def __init__(self, lin: LinearizedJaxpr, body: LoopBody) -> None:
         self.lin, self.num_outs = lin, len(lin.nonzero_out)
@@ -127,7 +129,7 @@ class _Plan:
         self.jaxpr = self.primal.jaxpr
         self.makers = {out: eqn for eqn in self.jaxpr.eqns for out in eqn.out_binders}
         self.varying = self.primal.varying()
-        #: What a record has twice: an array that a loop leaves.
+        #: An array that a loop leaves, which a record has twice.
         self.same: dict[jx.Atom, jx.Atom] = {}
         for eqn in self.jaxpr.eqns:
             inverse = _inverse_of(eqn)
@@ -140,7 +142,7 @@ class _Plan:
         self._find_versions()
 
     def restoration(self, iterations: int) -> Restoration | None:
-        """Return what restores the arrays, where less is kept so."""
+        """Return the restoration of the arrays; None if it does not keep fewer bytes."""
         atoms = residuals_of(self.lin, self.num_outs)
         before = self._bytes(self.lin, self.primal)
         if before < _FEW_BYTES or before * iterations < residuals.FEW_BYTES:
@@ -251,7 +253,7 @@ class _Plan:
                 return eqn.inputs[operand]
         return None
 
-    # What is read again
+    # Residuals that are read again
 
     def _read_again(
         self,
@@ -292,11 +294,11 @@ class _Plan:
     def _restoring(
         self, read: set[int], saved: dict[jx.Atom, None]
     ) -> tuple[Mapping[jx.JaxprEqn, Sequence[jx.JaxprEqn]], Sequence[jx.JaxprEqn]] | None:
-        """Return equations that read what is overwritten, and those that restore it.
+        """Return the equations that read the overwritten elements, and those that restore them.
 
-        What they need is kept as well.
+        The values that these equations need are kept as well.
         """
-        while True:  # with an array those that loops update together with it
+        while True:  # arrays that a loop updates together are restored together
             more = {
                 self.versions[eqn.out_binders[result]]
                 for i in read

@@ -34,7 +34,7 @@ from tinyjax.core.values import Array, ShapedArray
 
 S = TypeVar("S")
 
-#: Iterations are counted, and the cost of a schedule is, in this dtype.
+#: The dtype of numbers of iterations, and of costs of schedules.
 INT: Final = dtypes.int64
 
 
@@ -73,7 +73,7 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
 
 
 def cost(iterations: Array, slots: Array) -> Array:
-    """Return how many evaluations it takes at least to go back through a segment, elementwise."""
+    """Return the least number of evaluations to go back through a segment, elementwise."""
     r, coefficient = _repetitions(iterations, slots)
     # C(s + r, r - 1) is C(s + r, r) times r over s + 1
     return ew.sub(ew.mul(r, iterations), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
@@ -83,7 +83,7 @@ def _cost_with_two(iterations: Array) -> Array:
     """``cost`` where there are two slots, in closed form: it is needed in every iteration."""
     x = ew.convert_element_type(iterations, dtypes.float64)
     root = ew.sqrt(ew.add(ew.mul(x, full_like(x, 8)), full_like(x, 1)))
-    # At C(r + 2, 2), where r jumps, both values of it give the same.
+    # At C(r + 2, 2) iterations, where r jumps, both values of r give the same cost.
     r = ew.ceil(ew.div(ew.sub(root, full_like(x, 3)), full_like(x, 2)))
     r = ew.convert_element_type(r, INT)
     product = ew.mul(ew.mul(r, plus(r, 1)), plus(r, 2))
@@ -93,9 +93,9 @@ def _cost_with_two(iterations: Array) -> Array:
 def advance(iterations: Array, slots: Array) -> Array:
     """Return how far to go from the start of a segment to the next state that is kept.
 
-    The backward pass through both parts then costs at most ``r`` and ``r - 1`` evaluations per
-    iteration, as in the whole. If the distance ends before the last iteration of the segment, the
-    state there is kept, which takes a second slot. A segment of one iteration is passed as a whole.
+    The backward pass through the two parts then costs at most ``r`` and ``r - 1`` evaluations per
+    iteration, which is the least for the segment. If the next state is not the last one of the
+    segment, it is kept in a second slot. A segment of one iteration is passed as a whole.
     """
     iterations = ew.max_(iterations, full_like(iterations, 2))
     r, coefficient = _repetitions(iterations, slots)
@@ -109,8 +109,9 @@ def advance(iterations: Array, slots: Array) -> Array:
 
 #: Makes an iteration: takes its number and the state; returns the next state.
 Step: TypeAlias = Callable[[Array, Arrays], Arrays]
-#: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
-#: summed or collected so far, and the cotangents of the state after it; returns the latter two.
+#: Pulls cotangents back through an iteration. Takes its number, the state before it, the sums and
+#: collected cotangents so far, and the cotangents of the state after it. Returns the new sums and
+#: the cotangents of the state before it.
 Pull: TypeAlias = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
 
 
@@ -218,7 +219,7 @@ class StateStore:
             init: the first state.
             step: makes an iteration.
             pull: goes back through one.
-            sums: what ``pull`` sums up or collects, at the start.
+            sums: the initial values of the sums and collections of ``pull``.
             cotangents: of the last state.
             size: the number of states that are kept at a time.
             observer: the observer of the loop.
@@ -347,7 +348,7 @@ class OnlineStore:
             return ew.select(_everywhere(keep, size), after, x)
 
         positions = moved_up(kept.positions, position)
-        # Nothing leaves while there are free places, and those must stay where they are.
+        # While there are free slots no state is dropped, and kept states stay in their slots.
         moved = moved_up(kept.places, place)
         places = ew.select(_everywhere(taken, size), moved, kept.places)
         depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
@@ -357,7 +358,7 @@ class OnlineStore:
         return OnlineStore(victim, loss, StateStore(positions, places, last, depth, slots))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
-        """Return which state to spare for one at this position, and whether that is worth it."""
+        """Return the state to drop for one at this position, and whether that lowers the cost."""
         positions, size = self.checkpoints.positions, self.checkpoints.size
         latest = element(positions, integer(size - 1))
         before = element(positions, integer(size - 2))
@@ -366,7 +367,7 @@ class OnlineStore:
             ew.sub(position, before),
             ew.sub(latest, before),
         )
-        # The loop is taken to end after the iteration that follows this position's.
+        # Assume that the loop ends after the iteration that follows this position.
         earlier = ew.add(self.loss, _cost_with_two(new))
         later = ew.sub(_cost_with_two(joined), _cost_with_two(old))
         none = ew.div(ew.mul(new, plus(new, 1)), full_like(new, 2))
@@ -374,12 +375,12 @@ class OnlineStore:
         return spared, ew.lt(ew.min_(earlier, later), none)
 
 
-#: The loss where there is nothing to spare: more than any other, and far from overflow.
+#: The loss where no state can be dropped: more than any other loss, and far from overflow.
 _UNAFFORDABLE: Final = 2**61
 
 
 def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> tuple[Array, Array]:
-    """Find the state that is cheapest to spare, if anything has changed since the last time."""
+    """Find the state that is cheapest to drop, if any state has changed since the last time."""
     size = positions.shape[0]
     if size < 3:
         return victim, loss
@@ -389,7 +390,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
     slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
 
     def search(_: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        # A segment as it is, with the slot that becomes free, and joined to the one before.
+        # The cost of a segment now, with one more free slot, and joined to the segment before.
         left, right = (
             slicing.slice_(segments, (0,), (size - 2,)),
             slicing.slice_(segments, (1,), (size - 1,)),

@@ -2,8 +2,8 @@
 
 The policy decides on every equation of a scan's body and of a conditional's branches. Kept values
 of an iteration are stacked, and the loop that recomputes takes the stack as an input. A carry is
-recomputed from iteration to iteration, which costs nothing where the new one is kept. A value that
-is the same in every iteration is computed and kept once. The branches of a conditional share the
+recomputed from iteration to iteration, at no cost where the new carry is kept. A value that is the
+same in every iteration is computed and kept once. The branches of a conditional share the
 slots of their kept values, since only one of them runs.
 
 A ``while`` does not appear here: the number of its iterations is not known, so nothing can be
@@ -45,9 +45,9 @@ class _SplitLoop:
         fixed: computes from the constants the kept values that are the same in every iteration.
         again: the body that recomputes. Its constants begin with the results of ``fixed``, and its
             slices end with the kept values of the iteration; None for no loop.
-        operands: the operands of the loop that it takes.
-        stacked: the results of the loop of ``forward`` that it takes slices of.
-        results: the results of the loop that it returns, and each carry that these need.
+        operands: the operands of the loop that ``again`` takes.
+        stacked: the results of the loop of ``forward`` that ``again`` takes slices of.
+        results: the results of the loop that ``again`` returns, and each carry that these need.
     """
 
     forward: Jaxpr

@@ -1,9 +1,9 @@
 """Strategies by which reverse mode goes back through a loop, each with three programs.
 
 ``record`` runs the loop and leaves a record; ``push`` pushes tangents forward by it; ``pull`` pulls
-cotangents back by it. ``Stack`` keeps the residuals of all iterations. ``Restore`` keeps what
-restores the arrays that iterations update, and reads residuals from these. ``Checkpoint`` keeps few
-states, and runs iterations again from them.
+cotangents back by it. ``Stack`` keeps the residuals of all iterations. ``Restore`` keeps the
+elements that iterations overwrite, restores arrays by them, and reads residuals from the restored
+arrays. ``Checkpoint`` keeps few states, and runs iterations again from them.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ from tinyjax.core.values import Array
 
 #: Cotangents of constants, summed so far, and of inputs, collected so far.
 _Sums: TypeAlias = tuple[Arrays, Arrays]
-#: Pulls cotangents back through an iteration: takes its number, its residuals, the sums, and the
-#: cotangents of the state after it; returns the latter two.
+#: Pulls cotangents back through an iteration. Takes its number, its residuals, the sums so far, and
+#: the cotangents of the state after it. Returns the new sums and the cotangents of the state before
+#: it.
 _Pull: TypeAlias = Callable[[Array, Arrays, _Sums, Arrays], tuple[_Sums, Arrays]]
 
 
@@ -62,12 +63,12 @@ class Saved:
     """Residuals of all iterations of a loop, by their numbers.
 
     Attributes:
-        values: those that are the same in every iteration.
-        rows: stacks of others.
+        values: residuals that are the same in every iteration.
+        rows: stacks of residuals that differ between iterations.
         inputs: inputs of the loop whose slices are residuals.
-        fixed: constants that a recipe computes others from.
-        counters: the first values of the counters that it takes.
-        xs: the inputs that it takes slices of.
+        fixed: constants from which a recipe computes other residuals.
+        counters: the first values of the counters that the recipe takes.
+        xs: the inputs of which the recipe takes slices.
     """
 
     values: dict[int, Array]
@@ -86,8 +87,8 @@ class LoopRecord:
     Attributes:
         iterations: the number of iterations.
         operands: the operands to run the body again from, if a strategy does.
-        states: the states that are kept for that.
-        saved: the residuals that are kept, or what is kept instead.
+        states: the states that are kept to run the body again from.
+        saved: the residuals that are kept, or the values that restore them.
         arrays: arrays to be restored, as the loop leaves them.
     """
 
@@ -149,13 +150,13 @@ class Strategy(ABC):
 
 @attrs.frozen(eq=False, repr=False)
 class Stack(Strategy):
-    """Keeps the residuals of all iterations, of which there are no more than so many rows."""
+    """Keeps the residuals of all iterations, in stacks of a given number of rows."""
 
     rows: int
 
     @property
     def halves(self) -> LinearizedJaxpr:
-        """The body, whose primal half returns what is kept."""
+        """The body, whose primal half returns the values to keep."""
         return self.replay.halves
 
     def record(self, args: Arrays) -> tuple[Arrays, LoopRecord]:
@@ -214,7 +215,7 @@ class Stack(Strategy):
         return arrays, self.saved_at(i, record)
 
     def saved_at(self, i: Array, record: LoopRecord) -> list[Array]:
-        """Return what is kept of an iteration."""
+        """Return the values that are kept of an iteration."""
         view, halves, saved = self.view, self.halves, record.saved
         assert saved is not None, "record has saved it"
         m = len(halves.nonzero_out)
@@ -242,10 +243,10 @@ def _is_before(now: tuple[Any, ...]) -> Array:
 
 @attrs.frozen(eq=False, repr=False)
 class Restore(Stack):
-    """Keeps what restores the arrays that iterations update, and reads residuals from these.
+    """Restores the arrays that iterations update, and reads residuals from them.
 
     Attributes:
-        plan: what is kept, and what is computed of it.
+        plan: the values to keep, and the residuals that are computed from them.
     """
 
     plan: Restoration
@@ -349,7 +350,7 @@ class Checkpoint(Strategy):
 
 
 def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, LoopRecord]:
-    """Keep states where the schedule is the best there is: the number of iterations is known."""
+    """Keep states by the optimal schedule: the number of iterations is known."""
     assert isinstance(view, ScanView), "a while_loop has no known length"
     loop, length, operands = view.body, view.params.length, view.operands(args)
     last = integer(length - 1)
@@ -381,7 +382,7 @@ def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Ar
 
 
 def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, LoopRecord]:
-    """Keep states that would be the best if the loop ended after the next iteration."""
+    """Keep the states that would be optimal if the loop ended after the next iteration."""
     assert isinstance(view, WhileView), "the length of a scan is known"
     operands, goes_on = view.operands(args), view.goes_on(args)
 
@@ -414,7 +415,7 @@ def equidistant(
 
 @attrs.frozen(eq=False, repr=False)
 class StackOrCheckpoint(Stack):
-    """Keeps the residuals of the first iterations; if there are more, runs all again.
+    """Keeps the residuals of all iterations if they fit; otherwise runs all iterations again.
 
     Attributes:
         size: the number of states that are kept when iterations are run again.
@@ -439,7 +440,7 @@ class StackOrCheckpoint(Stack):
     ) -> LoopOperands[Array]:
         n = record.iterations
         fits = le(n, integer(self.rows))
-        # where examples are mapped, and choose differently, both are computed
+        # under vmap, where examples choose differently, both branches are computed
         few, many = select(fits, n, integer(0)), select(fits, integer(0), n)
 
         def from_start(*cts: Array) -> Sequence[Array]:

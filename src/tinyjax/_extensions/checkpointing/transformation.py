@@ -81,8 +81,9 @@ def _kept_apart(params: CheckpointParams) -> bool:
     )
 
 
-# Of a program without any XLA on CPU keeps nothing anyhow, and would turn a conditional into
-# computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
+# If a program has no such operation, XLA on CPU keeps nothing of it anyhow. It would turn the
+# conditional into computing both sides, in 2.5 MB where none are needed (64 sines and tangents of
+# 10,000 numbers).
 def materializes(jaxpr: jx.Jaxpr) -> bool:
     """Return whether a program has operations whose results XLA keeps in memory."""
     return jaxpr.derive("materializes", lambda: any(map(materializes_eqn, jaxpr.eqns)))
@@ -138,7 +139,8 @@ class Linearized:
 
     Attributes:
         consts: the values of the first parameters of ``primal``.
-        primal: takes those and the operands; returns the results and then what the policy keeps.
+        primal: takes ``consts`` and the operands; returns the results and then the values that the
+            policy keeps.
         tangent: takes some parameters of ``primal``, the kept values and the nonzero tangents;
             recomputes the rest, and returns the tangents of the results.
         operands: the parameters of ``primal`` that ``tangent`` takes.
@@ -162,7 +164,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
         tangent = program_rules.dce(linearized.tangent)
         mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
 
-        # where a residual of the tangent map is found in the primal half
+        # the primal half's variable of each residual of the tangent map
         computed = iter(primal.outs[num_results:])
         residuals: dict[jx.Var, jx.Atom] = {}
         for var, place in zip(tangent.in_binders, linearized.forwarded, strict=False):

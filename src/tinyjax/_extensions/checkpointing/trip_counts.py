@@ -42,14 +42,14 @@ from tinyjax.core.values import Array, ConcreteArray, ShapedArray, operands as o
 Interval: TypeAlias = tuple[int, int]
 _Env: TypeAlias = dict[jx.Var, Interval]
 
-#: The rule of a primitive with one result for intervals: of an equation, and the intervals of its
-#: operands. Where integers would overflow, the result may be any.
+#: The rule that bounds the one result of a primitive: takes an equation and the intervals of its
+#: operands. Where an integer would overflow, the interval is that of all values.
 INTERVAL: Final[RuleKey[Callable[[jx.JaxprEqn, Sequence[Interval]], Interval]]] = RuleKey(
     "interval"
 )
-#: A loop that may run more often is not known to end.
+#: The greatest bound: a loop that may run more often counts as one without a bound.
 _MOST: Final = 2**24
-#: Further than any integer.
+#: More than any integer.
 _FAR: Final = 2**65
 _COUNTED: Final = jx.ProgramFacts(is_counted=True)
 
@@ -64,7 +64,7 @@ def with_trip_counts(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
 
 
 def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
-    """Return a ``scan`` with trip counts of the loops in its body; these are its operands."""
+    """Return the parameters of a ``scan`` with trip counts, by its operands."""
     if not needs_trip_counts(params.jaxpr):
         return params
     xs = _of_operands(operands)
@@ -74,7 +74,7 @@ def of_scan(params: ScanParams, operands: Sequence[Array]) -> ScanParams:
 
 
 def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
-    """Return a ``while_loop`` with trip counts, its own too; these are its operands."""
+    """Return the parameters of a ``while_loop`` with trip counts, by its operands."""
     if not params.memory or params.body.facts.is_counted:
         return params
     xs = _of_operands(operands)
@@ -84,7 +84,7 @@ def of_while(params: WhileParams, operands: Sequence[Array]) -> WhileParams:
 
 
 def _of_operands(operands: Sequence[Array]) -> list[Interval]:
-    """Return the intervals of operands; only in programs are constants among them literals."""
+    """Return the intervals of operands outside of a program, where constants are no literals."""
     is_staged = any(isinstance(x, StagingTracer) for x in operands)
     return [_of_splat(x) if is_staged and opd.is_splat(x) else _any(x.aval) for x in operands]
 
@@ -116,7 +116,7 @@ def _joined(intervals: Sequence[Interval]) -> Interval:
 
 
 def _representable(interval: Interval, aval: ShapedArray) -> Interval:
-    """Return an interval, or that of all values where some of it cannot be represented."""
+    """Return an interval; that of all values if the dtype does not have some value in it."""
     low, high = _any(aval)
     return interval if low <= interval[0] and interval[1] <= high else (low, high)
 
@@ -186,7 +186,7 @@ def _while(params: WhileParams, xs: Sequence[Interval]) -> tuple[WhileParams, Se
     body = params.loop_body
     steps = steps_of(params.body, params.num_body, len(operands.carry))
     avals = body.in_avals.carry
-    # what holds in all iterations: of what stays as it is
+    # the intervals that hold in all iterations: those of unchanged parts of the carry
     during = [
         start if step == 0 else _any(aval)
         for start, step, aval in zip(operands.carry, steps, avals, strict=True)

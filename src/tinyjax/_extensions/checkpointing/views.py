@@ -61,7 +61,7 @@ class LoopView(ABC):
         return len(self.fixed) + self.body.num_consts
 
     def operands(self, values: Sequence[T]) -> LoopOperands[T]:
-        """Name the operands of the body, in something of each operand."""
+        """Group a value per operand as the body's constants, carry and inputs."""
         return self.body.operands(values[len(self.fixed) :])
 
     @abstractmethod
@@ -73,7 +73,7 @@ class LoopView(ABC):
         Args:
             body: the body; its carry is the loop's.
             args: the operands.
-            iterations: of how many iterations outputs are stacked.
+            iterations: the number of iterations whose outputs are stacked.
 
         Returns:
             How often it has run, and its results.
@@ -89,10 +89,10 @@ class LoopView(ABC):
         memory: int = 0,
         most: int | None = None,
     ) -> LoopResults[Array]:
-        """Run other iterations, as many as the loop has made, in the same order.
+        """Run another body as often as the loop has run, in the same order.
 
         Args:
-            iteration: makes one.
+            iteration: makes one iteration.
             operands: the operands; inputs are as long as the loop's.
             avals: the types of operands of an iteration.
             iterations: how many.
@@ -109,11 +109,11 @@ class LoopView(ABC):
         """Return the types of the loop's operands, from the types of those of an iteration."""
 
     def slices(self, xs: Arrays, i: Array) -> list[Array]:
-        """Read what an iteration has of inputs."""
+        """Read the slices of the inputs that an iteration takes."""
         return [element(x, self.place(i)) for x in xs]
 
     def write(self, ys: Arrays, slices: Arrays, i: Array) -> list[Array]:
-        """Write what an iteration gives to outputs."""
+        """Write the outputs of an iteration to the stacks."""
         return write(ys, slices, self.place(i))
 
     def repeat(

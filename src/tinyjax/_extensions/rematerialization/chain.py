@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-#: Memory is counted in so many parts of the bound.
+#: The number of units of memory that a bound is divided into.
 _LEVELS: Final = 2048
 
 
@@ -82,7 +82,7 @@ def cheapest(
 
 
 def least_memory(pieces: Sequence[ChainPiece], num_blocks: int, enough: int) -> int:
-    """Return the least memory for which there is a way, to a thousandth; ``enough`` has one."""
+    """Return the least memory in which pieces fit, to a thousandth; in ``enough`` they do."""
     too_little = 0
     while enough - too_little > max(1, enough // 1000):
         middle = (enough + too_little) // 2
@@ -94,13 +94,13 @@ def least_memory(pieces: Sequence[ChainPiece], num_blocks: int, enough: int) -> 
 
 
 def _levels(budget: int) -> tuple[int, int]:
-    """Return the unit that bytes are counted in, and how many numbers of these there are."""
+    """Return the unit in which bytes are counted, and how many counts are possible."""
     unit = max(1, ceil(budget / _LEVELS))
     return unit, budget // unit + 1 if budget >= 0 else 0
 
 
 def _fits(pieces: Sequence[ChainPiece], num_blocks: int, budget: int) -> bool:
-    """Return whether there is a way: the one that keeps the least up to each block is followed."""
+    """Return whether some pieces fit, by following those that keep the least up to each block."""
     unit, levels = _levels(budget)
     least = [0 if levels else inf, *[inf] * num_blocks]
     for piece in pieces:

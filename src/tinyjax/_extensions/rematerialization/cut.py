@@ -1,10 +1,10 @@
 """The cheapest values from which a backward pass can recompute all that it reads.
 
-To recompute a value takes its operands, or values further back, down to values that must not be
-recomputed. A set of values that lies on every path from those to the values that the backward pass
-reads is a cut. A cut of the fewest bytes is the dual of a maximal flow (L. R. Ford and D. R.
-Fulkerson, "Maximal flow through a network", Canadian Journal of Mathematics 8, 1956), found here
-along shortest paths. PyTorch chooses residuals by such a cut, too
+Recomputing a value needs its operands, or values that these are computed from, back to values that
+must not be recomputed. A cut is a set of values with one on every path from the latter to the
+values that the backward pass reads. A cut of the fewest bytes is the dual of a maximal flow
+(L. R. Ford and D. R. Fulkerson, "Maximal flow through a network", Canadian Journal of Mathematics
+8, 1956), found here along shortest paths. PyTorch chooses residuals by such a cut, too
 (``min_cut_rematerialization_partition``).
 """
 
@@ -67,7 +67,7 @@ def cut(jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
 
 
 def _path(capacities: _Capacities) -> list[tuple[_Place, _Place]]:
-    """Return a shortest path on which more can flow; empty where there is none."""
+    """Return a shortest augmenting path of the flow; empty where there is none."""
     before: dict[_Place, _Place] = {_SOURCE: _SOURCE}
     queue = deque((_SOURCE,))
     while queue:

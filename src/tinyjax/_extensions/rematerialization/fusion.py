@@ -3,7 +3,7 @@
 An operation goes into the loops of its readers where that computes nothing costly twice: cheap
 operations go into several. (``cpu_instruction_fusion.cc`` and ``instruction_fusion.cc`` of XLA.)
 Before that, large sums and extrema are given to YNNPACK, with products and some operations that
-nobody else reads (``ynn_matcher.h``, ``library_rewriter.cc``). All that is as of jaxlib 0.10.
+nobody else reads (``ynn_matcher.h``, ``library_rewriter.cc``). This describes jaxlib 0.10.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tinyjax._extensions import costs
 from tinyjax.core.primitives.broadcast import ReduceParams
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
-#: A large sum, maximum or minimum is YNNPACK's. It computes these operands itself, all others are
-#: in memory.
+#: YNNPACK computes sums, maxima and minima of at least ``_LARGE`` elements, and such operands of
+#: them as these primitives give. Other operands are in memory.
 _OF_LIBRARY: Final = frozenset(
     [
         *("broadcast_in_dim", "dot_general", "add", "sub", "mul", "div", "pow", "max", "min"),
@@ -26,18 +26,18 @@ _OF_LIBRARY: Final = frozenset(
     ]
 )
 _LARGE: Final = 4096
-#: Other reductions are XLA's: in loops with others, if they are short.
+#: XLA computes other reductions. It fuses those of at most so many elements with other operations.
 _SHORT: Final = 32
-#: XLA rather keeps their results than to compute them in several loops.
+#: XLA stores the results of these primitives rather than compute them in several loops.
 _COSTLY: Final = frozenset(("concatenate", "gather", "pad"))
-#: A loop computes an element so often at most, and those of these operations once.
+#: A loop computes an element at most so often, and an element of these primitives once.
 _MOST_TIMES: Final = 15
 _ONCE: Final = frozenset(("concatenate", "pad"))
-#: They may read an element several times.
+#: Primitives that may read an element several times.
 _REPEATING: Final = frozenset(("broadcast_in_dim", "gather"))
-#: They read nothing, or little.
+#: Primitives whose operands are small, or that have none.
 _MADE: Final = frozenset(("broadcast_in_dim", "iota"))
-#: XLA computes them again for each loop that reads them.
+#: Functions that XLA computes again in each loop that reads them.
 _CHEAP_FUNCTIONS: Final = frozenset(("cos", "sin"))
 
 
@@ -82,7 +82,7 @@ def is_in_loops(eqn: jx.JaxprEqn) -> bool:
 
 
 class Fusions:
-    """Of a program without calls, the operations whose loops compute each of its operations."""
+    """For each operation of a program without calls, the operations whose loops compute it."""
 
     def __init__(self, jaxpr: jx.Jaxpr) -> None:
         self.origin = {v: eqn for eqn in jaxpr.eqns for v in eqn.out_binders}
@@ -137,7 +137,7 @@ class Fusions:
         """Return the operations whose loops can compute another; none if it is in memory."""
         none, readers = frozenset[jx.JaxprEqn](), self.readers[eqn]
         homes = none.union(*[self._homes[reader] for reader in readers])
-        # where loops have an index of their own, and how often an element is computed for these
+        # the operations whose loops have their own index, and how often each computes an element
         places = none.union(
             *[
                 self._places[r]
@@ -168,10 +168,13 @@ class Fusions:
     def _in_memory(self, fixed: Container[jx.JaxprEqn]) -> frozenset[jx.JaxprEqn]:
         """Return operations of several operands that XLA stores, since several others read them.
 
-        In the loops of the readers their operands would be read more often, unless one loop has
-        everything between the operation and its readers. Some stored operations are known before.
+        If the readers' loops computed such an operation, they would read its operands more often,
+        unless one loop has everything between the operation and its readers.
+
+        Args:
+            fixed: operations that are known to be stored.
         """
-        # sets of operations as bits: those behind one, and those before whose results are in memory
+        # as bits: the operations that depend on each, and the stored ones that each depends on
         bits = {eqn: 1 << i for i, eqn in enumerate(self._eqns)}
         behind, apart = dict(bits), dict.fromkeys(bits, 0)
         for eqn in reversed(self._eqns):
@@ -204,13 +207,13 @@ class Fusions:
         }
         inputs = {x for x in eqn.inputs if isinstance(x, jx.Var) and x.aval.size >= size}
         if eqn.primitive.name in ("ge", "le") and eqn.inputs[0].aval.dtype.kind == "f":
-            return True  # they are the disjunction of two comparisons
+            return True  # XLA makes two comparisons of one of floats
         return len(inputs - repeated) > 1
 
     def _is_costly(self, eqn: jx.JaxprEqn) -> bool:
         """Return whether XLA keeps a result rather than computing it in several loops."""
         name = eqn.primitive.name
-        if name == "div":  # by what is repeated, it is a product
+        if name == "div":  # XLA multiplies by the reciprocal of a broadcast divisor
             divisor = self.origin.get(cast(jx.Var, eqn.inputs[1]))
             return divisor is not None and divisor.primitive.name != "broadcast_in_dim"
         if name in _CHEAP_FUNCTIONS:

@@ -25,7 +25,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 
 
 def _same(eqn: jx.JaxprEqn) -> Hashable | None:
-    """Return a key that is common to equations which XLA computes once; None if it has none."""
+    """Return a key that equal equations share, which XLA computes once; None if there is no key."""
     if programs_run(eqn) or jx.effects_of(eqn).any:
         return None
     return (eqn.primitive, eqn.params, *map(_key, eqn.inputs))
@@ -132,12 +132,12 @@ class _Buffer:
 
 @attrs.frozen(eq=False)
 class _LiveOperation:
-    """An operation, with those that it computes on the way.
+    """An operation, with the operations that its loop computes for it.
 
     Attributes:
         eqn: the operation.
         read: the values in memory that it reads.
-        moved: those of them whose elements it does not read at their own places.
+        moved: the values among ``read`` of which it does not read each element at its own index.
         made: its results.
     """
 
@@ -194,7 +194,7 @@ class _Program:
         return read, read if moves(eqn) else none.union(*[moved for _, moved in pairs])
 
     def _in_order(self, values: Iterable[jx.Var]) -> list[jx.Var]:
-        """Values in the order of the program: sets have another one in each process."""
+        """Sort values as the program computes them: sets differ in order between processes."""
         return sorted(values, key=self._places.__getitem__)
 
     def _inside(self, eqn: jx.JaxprEqn) -> int:
@@ -211,7 +211,7 @@ class _Program:
         steps: list[_LiveOperation] = []
         readers: defaultdict[jx.Var, list[_LiveOperation]] = defaultdict(list)
         for eqn in self.eqns:
-            # conditionals take what they are given in any order of axes, and copy it inside
+            # a conditional takes operands with any order of axes, and copies them inside
             fusions = self.fusions
             turned = fusions.is_turned(eqn) and all(map(_is_conditional, fusions.readers[eqn]))
             self.turned.update(eqn.out_binders if turned else ())
@@ -238,7 +238,7 @@ class _Program:
         order: list[_LiveOperation] = []
         while ready:
             node = ready[0]
-            if _of_convolution(node):  # XLA may begin with any: suppose that it is the largest
+            if _of_convolution(node):  # XLA may begin with any of them: assume the largest
                 node = max(ready, key=_of_convolution)
             ready.remove(node)
             values = [node] if isinstance(node, jx.Var) else node.made
@@ -291,7 +291,7 @@ class _Program:
         buffers: dict[jx.Var, _Buffer] = {}
         for i, step in enumerate(steps):
             for state in [self.states[v] for v in step.made if v in self.states]:
-                # is copied, to be read when the next one is there
+                # the carry is copied, since it is read after the next one is written
                 if last.get(state, -1) >= i + (writes_over(step.eqn) and state not in step.moved):
                     buffers[state] = _Buffer(_size(state), i, last[state])
         inside: list[_Buffer] = []

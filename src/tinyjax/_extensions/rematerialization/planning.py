@@ -30,20 +30,21 @@ from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values import Array
 
-#: Of more places to divide a program at, the narrowest are taken.
+#: A program is divided into at most so many blocks, at its narrowest points.
 _MOST_BLOCKS: Final = 128
-#: The memory of a program differs from the sum over its blocks. So this many bounds are tried, #:
-#: from more than the budget downwards, until the program of one needs no more than the budget. The
-#: #: next bound is less by a percentage that grows.
+#: The memory of a program differs from the sum over its blocks. So plans are made for at most so
+#: many bounds on this sum, until the predicted memory of a plan's program is within the budget. The
+#: first bound is this multiple of the budget; each later one is less, by a percentage that grows.
 _MOST_CHOICES: Final = 20
 _MORE_MEMORY: Final = 1.1
 _LESS_MEMORY: Final = 0.993
-#: The least of the plans for the least bound and for little more, or of that for all.
+#: The plan of least memory is that of the best of these multiples of the least possible bound.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
-#: So many numbers of states are tried for a loop, in equal ratios.
+#: For a loop at most so many different numbers of kept states are tried; each is the one before
+#: times a constant.
 _NUMBERS_OF_STATES: Final = 100
 _KEEP_CUT: Final = cut.KeepCut()
-#: A loop is divided into so many parts at most, but not into so many that they have more equations.
+#: A loop is split into at most so many consecutive parts, with at most so many equations together.
 _PARTS: Final = 16
 _MOST_EQUATIONS: Final = 1000
 
@@ -243,7 +244,7 @@ def _variant(
 
 
 def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Variant]:
-    """Other ways of doing with a block that has a loop: it keeps less of its iterations."""
+    """Return variants of a block with a loop, which keep fewer residuals of its iterations."""
     for place, eqn in enumerate(jaxpr.eqns):
         params = eqn.params
         if not isinstance(params, ScanParams) or params.checkpoints or params.length < 2:
@@ -261,7 +262,7 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
         ):
             again = changed(jaxpr=_iteration(body, policy))
             yield _variant(again, nonzero, times * _cost(body), way)
-        # what is kept, and what it takes, grows by as much with each state
+        # kept bytes and working memory are linear in the number of kept states
         few, many = [_variant(changed(checkpoints=n), nonzero) for n in (1, length - 1)]
         tries = np.geomspace(1, length - 1, _NUMBERS_OF_STATES).round().astype(int).tolist()
         for states in sorted(set(tries)):
@@ -341,7 +342,7 @@ class BudgetParams(prim.Params):
 
 
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
-    """Return the program of a call that says nothing of its derivative, and of a budget inside."""
+    """Return the program of a call of ``jit`` or with a budget of its own; None for others."""
     params = eqn.params
     return params.jaxpr if isinstance(params, program.JitParams | BudgetParams) else None
 
@@ -543,7 +544,7 @@ class Chain:
         ) from None
 
     def plan(self, budget: int, choice: Chosen, least: int) -> MemoryPlan:
-        """Describe the plan for a budget, where the least possible one is known."""
+        """Describe the plan for a budget; ``least`` is the least possible budget."""
         again = []
         for piece in choice.pieces:
             blocks = self.blocks[piece.start : piece.stop]
@@ -565,7 +566,7 @@ class Chain:
 
 
 def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...]:
-    """Return the ways of doing with a block."""
+    """Return the variants of a block."""
 
     def find() -> tuple[_Variant, ...]:
         first = _variant(jaxpr, nonzero)

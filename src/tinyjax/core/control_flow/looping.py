@@ -108,7 +108,7 @@ class Loop:
             return stage_function(fun, in_tree, avals, api_name)
 
     def condition(self, staged: staging.Staged) -> staging.Staged:
-        """Let a staged condition take the same carry, before the loop runs."""
+        """Let a staged condition take the carry of the body, before the loop runs."""
         condition = self._with_kept(staged)
         self._begin(condition, (*condition.consts, *self.carry), (), repeated=True)
         return condition
@@ -157,7 +157,7 @@ class Loop:
 # Carries
 
 
-#: So many values of a carry that changes are named in a message.
+#: A message names at most so many values of the carry whose types change.
 _MOST_SHOWN: Final = 8
 
 
@@ -167,7 +167,7 @@ class _CarryTypes:
     Attributes:
         first: its initial types.
         fixpoint: its fixed point.
-        inside: the same for the loops in its body, in order.
+        inside: the types of the loops in its body, in order.
     """
 
     __slots__ = ("first", "fixpoint", "inside")
@@ -194,7 +194,7 @@ class _StagingPass:
         only_types: whether only the types of the results matter.
         previous: the types of the loops in the body by the staging before.
         inner: their types by this one.
-        used_placeholder: whether one of them has a placeholder.
+        used_placeholder: whether an inner loop has a placeholder.
     """
 
     __slots__ = ("inner", "only_types", "previous", "used_placeholder")
@@ -273,7 +273,7 @@ def match_carry(
         return staged
 
     first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
-    # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
+    # numbers of 64 bits where ints have 32 keep them unless the body gives another type
     wide = [is_weak(x) and not x.weak_type for x in carry]
     staged, types = _stable_types(first, wide, stage)
     for x, aval in zip(carry, types, strict=True):
@@ -300,7 +300,7 @@ def _stable_types(
 
     Args:
         first: the types of the first carry.
-        wide: which of it are numbers of 64 bits where ints have 32.
+        wide: which parts are numbers of 64 bits where ints have 32.
         stage: stages the body for a carry of given types.
     """
     outer = _current_pass.get()
@@ -343,7 +343,7 @@ def _stable_types(
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
     """Return the loop and the body that the user wrote, the carry's name there, and its path."""
     if isinstance(fun, Body):
-        is_counted = fun.loop == "fori_loop"  # whose body takes a number first
+        is_counted = fun.loop == "fori_loop"  # its body takes the counter first
         return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
     return name, fun, calling.parameter_name(fun, 0), "carry"
 

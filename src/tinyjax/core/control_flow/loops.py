@@ -86,7 +86,7 @@ def fori_loop(
     weak = weak or (known and all(fits(int(x), dtypes.default_int()) for x in bounds))
     at_index: Callable[[Any, S], S] = body_fun
 
-    # an index that counts as a Python number does leaves the state's dtype as it is
+    # a weakly typed index, as a Python number is, does not promote the state
     aval = ShapedArray((), dtype, weak)
     one = ConcreteArray(np.asarray(1, dtype), aval)
     if known:

@@ -52,8 +52,8 @@ from tinyjax.core.values.integers import fit_int32
 
 S = TypeVar("S")
 
-#: The default number of states that reverse mode keeps: as many as these bytes have space for,
-#: twice, but no fewer and no more.
+#: The default number of states that reverse mode keeps: twice as many as fit into these bytes, but
+#: within these bounds.
 MEMORY: Final = 1 << 20
 _FEWEST: Final = 32
 _MOST: Final = 256
@@ -208,7 +208,7 @@ def _while_batch(
 
     def iteration(batched: LoopOperands[bool]) -> Sequence[bool]:
         if of_condition(batched.carry)[1] != (None,):
-            return changes  # who ends early keeps what the others go on changing
+            return changes  # an example that ends early keeps state that others go on changing
         return [axis is not None for axis in of_body(batched.carry)[1].carry]
 
     batched = grown(marks, iteration)
@@ -253,9 +253,10 @@ def _bind_masked(
     of_condition = [*condition.consts, *fixed]
     consts = [*of_condition, *body.closed, *operands.consts]
     n, skip = len(of_condition), len(body.closed)
-    # A loop inside would not end for examples that are done, and the derivative of a step that is
-    # not theirs, times zero, need not be zero. Where one draw serves all, the first example must
-    # not be one whose key stays as it is. A collective is over all examples as they are.
+    # Finished examples get the operands of an active one. With their own, a loop in the body might
+    # not end, and a derivative of the body might be infinite, which times zero is not zero. Where
+    # one random draw serves all examples, it must be by the key of an active one. Collectives are
+    # over all examples with their own operands.
     differentiable = any(dtypes.is_inexact(aval.dtype) for aval in params.body.out_avals)
     matters = differentiable or common.contains(params.body, "while", "rng_bit_generator")
     copies = matters and mapped.size and not common.meets_others(mapped, params.body)
@@ -295,7 +296,8 @@ def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bo
 
     A loop in the computation then ends for all examples, since it ends for active ones.
     """
-    # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
+    # The index of the first active example, as a minimum, which XLA computes faster than an argmax;
+    # 0 where no example is active.
     size = active.shape[0]
     places = sh.iota(active.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))

@@ -179,7 +179,7 @@ class HostCall(records.Printed):
 
 
 #: From types of the operands to NumPy's implementation, or the function alone; None where ``impl``
-#: #: is called each time, because equal values of the parameters, such as 0.0 and -0.0, differ.
+#: is called each time, because equal values of the parameters, such as 0.0 and -0.0, differ.
 HostRule = Callable[[Avals, P], HostCall | Kernel | None]
 #: Values in, values out: evaluation of primitives that are themselves programs.
 EvaluateRule = Callable[[Arrays, P], Arrays]

@@ -19,12 +19,12 @@ from tinyjax.core.values.array import Array
 
 P = TypeVar("P")
 
-#: The inlining of a primitive that represents a program: returns it, given the parameters, or None
-#: #: where it must not be inlined. It has the equation's operands and results.
+#: The rule of a primitive that represents a program: returns the program, given the parameters, or
+#: None where it must not be inlined. The program has the equation's operands and results.
 INLINING: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlining")
 
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
-#: the others: returns the parameters for other programs. Indices that no program has are not used.
+#: its other operands: returns the parameters for other programs. No index is out of range.
 CHOICE: Final[RuleKey[Callable[[tuple[jx.Jaxpr, ...]], Any]]] = RuleKey("choice")
 
 #: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns

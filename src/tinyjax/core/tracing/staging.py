@@ -69,7 +69,7 @@ class MutableCell(Hashable, Protocol):
         ...
 
     def contents_in(self, objects: Sequence[Any]) -> Array:
-        """Return the array, where a program is called with these arguments that hold some."""
+        """Return the array for a call of a program with these objects as arguments."""
         ...
 
 
@@ -92,7 +92,7 @@ class Hook:
         return ()
 
     def cells_out(self) -> Sequence[tuple[Hashable, Array]]:
-        """Return where things are kept that the program leaves, and those: the recording ends."""
+        """Return the cells that the program writes, with their final contents; recording ends."""
         return ()
 
     def restarted(self) -> Hook | None:
@@ -100,7 +100,7 @@ class Hook:
         return None
 
     def moved(self, before: Jaxpr, after: Jaxpr) -> Hook:
-        """Return the same for another recording of the same program."""
+        """Return this hook for another recording of the same program."""
         return self
 
     def serves(self, api_name: str, objects: Sequence[Any]) -> bool:
@@ -114,7 +114,7 @@ class Hook:
 
     @classmethod
     def before(cls, calls: Sequence[tuple[Hook, Jaxpr, Sequence[Array]]]) -> None:
-        """Act on the operands before one of some programs runs, for hooks of this class."""
+        """Act on the operands before one of several programs runs, for all hooks of this class."""
 
     def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
         """Act before the program runs many times.
@@ -152,12 +152,13 @@ class Irrevocable:
     error: Callable[[], TinyjaxError]
 
 
-#: What a function that is staged knows of what is kept in place outside of it: nothing, since
-#: nobody passes it on; its types; or also what is there now, as long as the function does not
-#: change it. What is recorded of tangents may pass on cotangents.
+#: The knowledge that a staged function has of mutable state outside: "nothing", where no caller
+#: passes the state to its program; the "types" of the state; or also its present "data", until the
+#: function writes to it. A program of tangents may pass on "cotangents" of it.
 Outside: TypeAlias = Literal["nothing", "cotangents", "types", "data"]
 
-#: Programs of more operands are looked at in another way.
+#: A message names at most so many origins. Of more operands than these, first it is checked
+#: whether all are this trace's.
 FEW: Final = 6
 
 
@@ -200,14 +201,14 @@ class StagingTracer(Tracer):
         return ""
 
     def line(self) -> str:
-        """Name the operation that the value results from, and the user's line of that."""
+        """Name the operation that the value results from, and the user's line of this operation."""
         for eqn in self._trace.eqns if isinstance(self._trace, Recorder) else ():
             if self.binder in eqn.out_binders and eqn.source is not None:
                 return f"by {eqn.primitive} on line {eqn.source.location}"
         return ""
 
     def origins(self) -> list[str]:
-        """Name the arguments that the value depends on, of the function that is traced."""
+        """Name the arguments of the traced function that the value depends on."""
         trace = self._trace
         if not isinstance(trace, Recorder) or trace.argument is None:
             return []
@@ -230,7 +231,7 @@ class StagingTracer(Tracer):
         return needed
 
     def _outer(self, needed: set[Var]) -> list[StagingTracer]:
-        """Return the values of outer programs that are among these variables."""
+        """Return the values of outer programs that some of these variables stand for."""
         consts = self._trace.consts.values() if isinstance(self._trace, Recorder) else ()
         return [x for var, x in consts if var in needed and type(x) is StagingTracer]
 
@@ -248,8 +249,8 @@ class Recorder(Trace):
     Attributes:
         in_binders: the parameters made with ``new_inputs``.
         eqns: the equations so far.
-        consts: by identity, every array from outside that they mention, with its variable.
-        literals: by identity, every array that is a literal in them.
+        consts: by identity, every array from outside that the equations read, with its variable.
+        literals: by identity, every array that is a literal in the equations.
         hooks: the hooks of extensions for the program, by class.
         outside: the available knowledge of state outside.
         argument: names a parameter by its position, as the user knows it.
@@ -300,7 +301,7 @@ class Recorder(Trace):
             return found_lit
         entry = self.consts.get(id(value))
         if entry is None:
-            # what another recording computes keeps its variable: it is defined here only once too
+            # a value of another recording keeps its variable, which is defined once here too
             var = value.binder if type(value) is StagingTracer and aval is outer else Var(aval)
             entry = self.consts[id(value)] = (var, value)
         return entry[0]
@@ -498,8 +499,8 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
     return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, *eqns), tuple(map(rename, tail.outs)))
 
 
-#: Counts the loops for which something stood in that has only the right types
-#: (``core.control_flow.common``): what was staged meanwhile is not to be kept.
+#: The number of loops that were replaced by placeholders of the right types
+#: (``core.control_flow.looping``). A program that was staged while it grew is not kept.
 placeholders: ContextVar[int] = ContextVar("tinyjax_placeholders", default=0)
 
 
@@ -728,8 +729,8 @@ class FoldingTrace(Trace):
 def ensure_compile_time_eval() -> Iterator[None]:
     """Compute at once, while a function is staged, whatever depends on no traced value.
 
-    Operations on data give data within the block, of which Python can ask for numbers, as for
-    shapes. Operations on traced values are recorded as ever.
+    Within the block operations on data give data, whose numbers Python can use, for shapes for
+    example. Operations on traced values are recorded as ever.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

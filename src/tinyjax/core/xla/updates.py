@@ -1,15 +1,15 @@
 """In-place updates by XLA:CPU of arrays that iterations of loops read and update.
 
-XLA updates an array in place where its old elements are not needed any more. But where it fuses
-operations, it recomputes cheap ones in each fusion: an element that was read before an update is
-read again after it. Then the array is copied, twice in every iteration. Gradients of loops that
-read an array at some indices are such loops, since cotangents are added there.
+XLA updates an array in place if its old elements are not needed after the update. But XLA
+recomputes cheap operations in each fusion that needs them. So an element that a program reads
+before an update may be read again after it, and then XLA copies the array, twice in every
+iteration. This happens in gradients of loops that read an array at some indices, since they add
+cotangents at the same indices.
 
-A barrier after such a read, of the array and of the value that was read, makes XLA read once,
-before the updates.
+A barrier after the read, of the array and of the element, makes XLA read once, before the update.
 
 A backward pass adds an array that is zero except at the indices of a read. XLA adds in place where
-it sees one such array alone, so the term is lowered as an update of the sum (``ADDED``).
+it sees one such array alone, so this array is lowered as an update of the sum (``ADDED``).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tinyjax.core.values import ShapedArray
 
 # ``python -m benchmarks.updates`` measures each threshold, on both sides of it.
 
-#: XLA makes one function of a loop whose state takes so many bytes, where a barrier costs nothing
-#: ("one function").
+#: XLA makes one function of a loop whose state has at most so many bytes. A barrier in it costs
+#: nothing ("one function").
 WHOLE_LOOP: Final = 262_144
-#: In other loops a barrier is a call, which takes as long as to copy so many bytes ("a barrier").
+#: In other loops a barrier is a call, which takes as long as copying so many bytes ("a barrier").
 COPIED: Final = 4_096
-#: Arrays of so many elements, in rows of so many, are added to in one pass for each term ("a pass
-#: for each term").
+#: Terms are added one by one, each in a pass of its own, to arrays of at least so many elements in
+#: rows of at least so many ("a pass for each term").
 MANY: Final = 16_384
 LONG_ROW: Final = 64
 
@@ -68,14 +68,14 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
                 order.append(eqn)
             else:
                 postponed.append(eqn)
-        if len(postponed) == len(waiting):  # what is read depends on updates of what it is read of
+        if len(postponed) == len(waiting):  # a read depends on an update of its array
             return Schedule(body.eqns, {}, computed, apart)
         waiting = postponed
     return Schedule(order if reads else body.eqns, reads, {*reads.values(), *computed}, apart)
 
 
 def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
-    """Return what is read from arrays, or updates them, unless a slice is taken of it."""
+    """Return the results of reads and updates of arrays, unless a slice of the result is read."""
     apart = set[jx.Var]()
     views: dict[jx.Atom, jx.Var] = {}
     for eqn in body.eqns:
@@ -96,10 +96,11 @@ def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
 
 
 def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
-    """Let loops add to arrays what they sum up from zero, and what was then added to these.
+    """Let sums of inner loops begin with the arrays that they are added to, and not with zeros.
 
-    A backward pass through a loop in a loop sums up cotangents of constants in the inner one, for
-    each iteration of the outer one. Arrays of zeros would be made, and added, each time.
+    A backward pass through a loop in a loop sums up cotangents of constants in the inner loop, once
+    in each iteration of the outer loop. Otherwise it would make an array of zeros, and add it, each
+    time.
     """
     body = _inlined(body)
     loops = [eqn for eqn in body.eqns if program_rules.STATE in eqn.primitive.rules.extensions]
@@ -114,7 +115,7 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
         if uses[eqn.inputs[at]] == 1
     }
     defined = set[jx.Atom](body.in_binders)
-    renamed: dict[jx.Var, jx.Var] = {}  # the results of sums that loops give
+    renamed: dict[jx.Var, jx.Var] = {}  # results of additions, by those of loops
     eqns: list[jx.JaxprEqn] = []
     for eqn in body.eqns:
         if any(out in renamed for out in eqn.out_binders):
@@ -127,7 +128,7 @@ def _with_sums_in_loops(body: jx.Jaxpr) -> jx.Jaxpr:
 
 
 def _inlined(body: jx.Jaxpr) -> jx.Jaxpr:
-    """Return a program with the equations of those that it calls, where these are lowered so."""
+    """Return a program with the equations of called programs that are lowered inline."""
     if not any(program_rules.LOWERED in eqn.primitive.rules.extensions for eqn in body.eqns):
         return body
     eqns: list[jx.JaxprEqn] = []
@@ -152,7 +153,7 @@ def _adding(
     defined: Collection[jx.Atom],
     renamed: dict[jx.Var, jx.Var],
 ) -> jx.JaxprEqn:
-    """Return a loop whose sums begin with the arrays that they are added to."""
+    """Return a loop whose sums begin with the arrays that the program adds them to."""
     inputs, outs = [*eqn.inputs], [*eqn.out_binders]
     for part in accumulators(eqn):
         out = outs[part.result]
@@ -187,7 +188,7 @@ def _accumulates(
     makers: Mapping[jx.Var, jx.JaxprEqn],
     uses: Mapping[jx.Atom, int],
 ) -> bool:
-    """Return whether a result is a parameter, which nothing else reads, and what is added to it."""
+    """Return whether a result is a parameter plus terms, and nothing else reads the parameter."""
     pending: list[jx.Atom] = [out]
     while pending:
         x = pending.pop()
@@ -207,8 +208,8 @@ def _accumulates(
 
 
 def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
-    """Add in place the terms that a program adds among zeros, one after the other."""
-    #: Arrays that are zero but at some places: the equations that put values there.
+    """Add terms in place, one after the other, that a program puts into arrays of zeros."""
+    # by array of zeros with terms: the equations that put the terms there
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
     for eqn in body.eqns:
         if program_rules.ADDED in eqn.primitive.rules.extensions and any(
@@ -221,7 +222,7 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
         return body
     uses = Counter([*chain.from_iterable([eqn.inputs for eqn in body.eqns]), *body.outs])
     new: dict[jx.Var, Sequence[jx.JaxprEqn]] = {}
-    sums: dict[jx.Atom, Sequence[jx.Var]] = {}  # that parts have been added to, and are of others
+    sums: dict[jx.Atom, Sequence[jx.Var]] = {}  # the sums in sums of such arrays
     for eqn in body.eqns:
         if prim.SUM not in eqn.primitive.rules.extensions:
             continue
@@ -242,12 +243,12 @@ def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
 
 
 def _is_small(aval: ShapedArray) -> bool:
-    """Return whether one pass, which asks for each element what it adds, takes less than passes."""
+    """Return whether one pass, which looks up the terms of each element, is faster than several."""
     return not aval.shape or aval.shape[-1] < LONG_ROW or aval.size < MANY
 
 
 def _added(parts: Sequence[jx.JaxprEqn], array: jx.Var, out: jx.Var) -> Sequence[jx.JaxprEqn]:
-    """Return the equations that add parts to an array; none if there are no such for one."""
+    """Return the equations that add parts to an array in place; none if a part has none."""
     if array.aval != out.aval:
         return ()
     eqns: list[jx.JaxprEqn] = []
@@ -268,8 +269,8 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
     reads: dict[jx.Var, jx.Var] = {}
     read_twice = set[jx.Var]()
     is_whole = sum([v.aval.nbytes for v in body.in_binders]) <= WHOLE_LOOP
-    # XLA fuses such updates into what reads elements or slices of their results, and needs the old
-    # arrays for that
+    # XLA fuses these updates into reads of elements or slices of their results; such a fusion reads
+    # the old array
     several = {
         eqn.out_binders[0]: eqn.primitive.rule(prim.WRITES)()
         for eqn in body.eqns
@@ -277,7 +278,7 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
     }
     scattered = {x for x in arrays if several.get(x) is True}
     sliced = {x for x in arrays if is_whole and several.get(x) is False}
-    # What takes a value: updates by their results, and the body's result by None.
+    # by value: the updates that depend on it, as their results; None for a result of the body
     takers = defaultdict[jx.Atom, set[jx.Var | None]](set)
     for x in body.outs:
         takers[x].add(None)
@@ -303,7 +304,7 @@ def _early_reads(body: jx.Jaxpr, arrays: Mapping[jx.Var, jx.Var]) -> dict[jx.Var
 def _updated_arrays(body: jx.Jaxpr) -> dict[jx.Var, jx.Var]:
     """Return the results of updates in place, and the arrays that they update."""
     arrays: dict[jx.Var, jx.Var] = {}
-    mostly_zero: set[jx.Atom] = set()  # adding one is an update, as XLA knows
+    mostly_zero: set[jx.Atom] = set()  # XLA adds one of these in place
     for eqn in body.eqns:
         marks = eqn.primitive.rules.extensions
         if len(eqn.out_binders) != 1 or not eqn.inputs:

@@ -27,7 +27,7 @@ from tinyjax.source.adjoint.shadows import address_of
 from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging import effects, operators, ragged, session, values as staging_values
 
-#: Functions that have nothing to say about an array.
+#: The result of ``call`` for a call that concerns no array changed in place.
 NOT_TAKEN: Final = object()
 
 
@@ -39,8 +39,7 @@ class View:
         read: returns the view of a value of the array.
         write: the array's new value, from the old one and the view's.
         index: its index, if that consists of integers and whole axes.
-        is_moving: whether a traced index says which elements it has. Its layout is only that of
-            some such elements.
+        is_moving: whether a traced index chooses its elements. Then its layout is an example.
     """
 
     read: Callable[[Array], Array]
@@ -55,7 +54,7 @@ class StagedArray(staging_values.MutableArray):
     Attributes:
         owner: what it holds, or the array that this is a view of.
         view: the view of that array; None if it is no view.
-        layouts: arrays of NumPy that lie in memory as it may; more than one if that is not known.
+        layouts: arrays of NumPy with its possible layouts in memory.
         dtype: the dtype.
     """
 
@@ -109,7 +108,7 @@ class StagedArray(staging_values.MutableArray):
         return self.view.read(self.owner.value)
 
     def viewed(self, view: View, layouts: tuple[np.ndarray[Any, Any], ...]) -> StagedArray:
-        """Return a view, or the array on the way to the whole that has the same elements."""
+        """Return a view of this array, or one of its owners if that has the same elements."""
         made, earlier = StagedArray(self, view, layouts, self.dtype), self
         while earlier.view is not None and not are_placed_alike(made, earlier):
             earlier = earlier.owner
@@ -178,7 +177,7 @@ class StagedArray(staging_values.MutableArray):
         self.assign(self.value.at[index].set(value.astype(self.dtype)))
 
     def _composed(self, index: Any) -> tuple[Any, ...] | None:
-        """Return the index into the owner of an item of a view; None where it is not simply one."""
+        """Return the index of a view's item in the owner; None where no simple index has it."""
         if self.view is None or self.view.index is None or not _is_basic(index):
             return None
         second = index if isinstance(index, tuple) else (index,)
@@ -249,11 +248,11 @@ class RaggedView(staging_values.MutableArray):
 
 @attrs.frozen(eq=False)
 class Selected(staging_values.MutableArray):
-    """The elements of an array that a traced mask chooses: how many is not known.
+    """The elements of an array that a traced mask chooses, whose number is not known.
 
     Attributes:
         mask: the mask.
-        whole: the array, of which the other elements do not matter.
+        whole: the array, whose other elements do not matter.
     """
 
     mask: Array
@@ -276,7 +275,7 @@ class Selected(staging_values.MutableArray):
 
 
 def layouts_of(value: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return arrays that lie in memory as a new array of NumPy with a value may."""
+    """Return arrays with the possible layouts of a new array of NumPy with a value."""
     if isinstance(value, np.ndarray):
         return (np.empty_like(value),)
     axes, shape = range(value.ndim), value.shape
@@ -291,10 +290,10 @@ def layouts_of(value: Any) -> tuple[np.ndarray[Any, Any], ...]:
 
 
 def _fitting_in(value: Array, dtype: Any) -> Array:
-    """Return a value that is written to an array.
+    """Return a value in the shape and dtype in which NumPy writes it to an array.
 
     Raises:
-        SourceError: NumPy refuses, or leaves out the imaginary part.
+        SourceError: NumPy refuses the value, or drops its imaginary part.
     """
     if value.dtype.kind == "c" != dtype.kind:
         raise find.refusal(
@@ -321,7 +320,7 @@ def _holds_point(index: Any) -> bool:
 
 
 def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return an index that gives the same shape, with a place for each integer."""
+    """Return an index that gives the same shape, with a static number for each integer."""
     return tuple([0 if isinstance(part, Array) else part for part in index])
 
 
@@ -343,7 +342,7 @@ def _is_mask(index: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _spread(mask: Any, ndim: int) -> Any:
-    """Return a mask of the first axes as one of all."""
+    """Broadcast a mask of the first axes to all axes."""
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
@@ -366,7 +365,7 @@ def _views(
     """Return what NumPy makes of an array: the array itself, views of it, or copies.
 
     Raises:
-        SourceError: it is not known how the array lies in memory, and that decides.
+        SourceError: it depends on the layout of the array, which is not known.
     """
     options = (*args, *kwargs.values())
     if "A" in options or "K" in options or (options and function is np.ndarray.view):
@@ -428,7 +427,7 @@ def _of_places(array: StagedArray, indices: np.ndarray[Any, Any]) -> View:
     return View(lambda x: x.reshape(-1)[indices], write)
 
 
-#: Functions that pass arrays on, or ask which these are.
+#: Functions that put arrays into containers or compare their identities, and read no elements.
 _PASSING: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
      runtime.unpacked_star, runtime.collected, runtime.defined, runtime.captured,
@@ -487,7 +486,7 @@ def _augmented(operation: Any, array: Any, operand: Any) -> Any:
     """Return ``array += operand`` and the like.
 
     Raises:
-        InPlaceError: it is an array of NumPy, which is not to change when the program is staged.
+        InPlaceError: it is an array of NumPy, which staging must not change.
     """
     if isinstance(array, np.ndarray):
         raise runtime.InPlaceError
@@ -528,7 +527,7 @@ def _fitting(result: Any, array: Any) -> Any:
 
 
 def note_name(function: Any, args: tuple[Any, ...], result: Any) -> None:
-    """Write down that an integer is another one and a number more, or an element of an array."""
+    """Record that an integer is another one plus a constant, or an element of an array."""
     if not isinstance(result, Array) or result.shape or result.dtype.kind not in "iu":
         return
     names = session.this_session().names
@@ -549,7 +548,7 @@ def note_name(function: Any, args: tuple[Any, ...], result: Any) -> None:
 
 
 def note_mask(function: Any, args: tuple[Any, ...], result: Any) -> None:
-    """Write down how a mask is computed, so that another one of the same is known to be equal."""
+    """Record how a mask is computed: masks computed in the same way are equal."""
     is_computed = isinstance(function, np.ufunc) or runtime.is_in(function, syntax.OPERATORS)
     if not (_is_traced_mask(result) and result.shape and is_computed):
         return
@@ -611,7 +610,7 @@ def _variance_of_selected(x: Selected) -> Array:
     return _mean_of_selected(deviations)
 
 
-#: What is known of elements without their number.
+#: Attributes of elements that do not depend on their number.
 _OF_SELECTED: Final[dict[Any, Callable[[Selected], Any]]] = {
     **{
         fun: functools.partial(_reduced, equivalents.counterpart(fun), facts.neutral_of(fun))
@@ -665,10 +664,10 @@ def _unknown(name: str) -> staging_values.NotStagedError:
 
 
 def read_by(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the arguments of a function that only computes of arrays, with their contents.
+    """Return the arguments with the contents of arrays, for a function that only reads them.
 
     Raises:
-        NotStagedError: the function is another, and an array is among them.
+        NotStagedError: an argument has an array, and the function may do more than read it.
     """
     module = getattr(fun, "__module__", None) or ""
     is_method = isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, np.ndarray)
@@ -702,7 +701,7 @@ def passes(fun: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _write(fun: Any, array: Any, index: Any, value: Any) -> None:
-    """Write to an array, or refuse to."""
+    """Write to an array, or raise if that cannot be staged."""
     index, value = _without_lists(at_now(index)), at_now(value)
     if isinstance(array, RaggedView) and fun is runtime.exchange:
         array.exchange(index, value)
@@ -751,7 +750,7 @@ def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def is_new(fun: Any, args: tuple[Any, ...]) -> bool:
-    """Return whether what a function gives is new: of an advanced index, or of numbers alone."""
+    """Return whether a function's result is a new array: of an advanced index, or of numbers."""
     if fun is operator.getitem and isinstance(args[0], (Array, StagedArray, np.generic)):
         return _is_number(args[0]) or session.is_advanced(args[1])
     owner = getattr(fun, "__self__", None)
@@ -767,7 +766,7 @@ def _is_number(x: Any) -> bool:
     return not (holds(x) or x.ndim or session.this_session().layouts.is_point(x))
 
 
-#: What ``np.asarray`` makes a new array of, unless arrays are among these.
+#: Classes of which ``np.asarray`` makes a new array, if their items are no arrays.
 _VALUES: Final = (list, tuple, bool, int, float, complex, np.generic, Array)
 
 
@@ -786,13 +785,13 @@ def whole_of(array: StagedArray) -> StagedArray:
 
 
 def memory_of(array: StagedArray) -> session.Buffer:
-    """Return what holds the contents of an array."""
+    """Return the buffer with the contents of an array."""
     memory: session.Buffer = whole_of(array).owner
     return memory
 
 
 def with_whole(array: StagedArray, whole: StagedArray) -> StagedArray:
-    """Return an array as the same view of another array, or that itself."""
+    """Return the same view of another array as this array is of its owner; itself for no view."""
     if array.view is None:
         return whole
     return StagedArray(with_whole(array.owner, whole), array.view, array.layouts, array.dtype)
@@ -814,7 +813,7 @@ def _kind(layout: np.ndarray[Any, Any]) -> tuple[Any, ...]:
 
 
 def _places(array: StagedArray) -> list[int | None]:
-    """Return where an array begins in the one that it is a view of, as far as that is known."""
+    """Return the index at which a view begins in its owner, as far as it is known."""
     part = array
     while part.view is not None:
         if part.view.is_moving:

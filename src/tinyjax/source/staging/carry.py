@@ -32,9 +32,10 @@ from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, buffers_in, restore
 
 T = TypeVar("T")
-#: Arrays by place, each with the one that has its place after an iteration.
+#: For each carried part: an array, and the array at its place after an iteration.
 Bound: TypeAlias = Mapping["CarriedPart", tuple[StagedArray, StagedArray]]
-#: A part of a carried variable: the place of that among those carried, and its own in it.
+#: A part of a carried variable: the index of the variable among the carried ones, and the index of
+#: the part in it.
 CarriedPart: TypeAlias = tuple[int, int]
 
 
@@ -83,8 +84,8 @@ class Carry:
         buffers: the arrays that the loop changes in place, whose contents it carries.
         is_counted: whether it is known how many iterations there are.
         swaps: for each array, the one whose place it takes in an iteration.
-        cells: what stands for the arrays that carried names are bound to, where an iteration binds
-            them anew: for each the array before the loop, if that is used by others, too.
+        cells: cells in place of arrays, for carried names that an iteration binds to other arrays.
+            Each has the array before the loop, if that has other uses, too.
     """
 
     run: ProgramRun
@@ -113,7 +114,7 @@ class Carry:
             run: the run that comes to it.
             loop: the loop.
             arrival: the values of the parameters of its first block.
-            counter: the one that is not carried, since it counts the iterations.
+            counter: the parameter that counts the iterations, which is not carried.
             iterates: whether it is known that there is an iteration.
         """
         count = len(run.graph.blocks[loop.header].arguments)
@@ -247,17 +248,17 @@ class Carry:
         return {*self.run.session.changes()} - same
 
     def _is_alone(self, place: CarriedPart, after: Carry) -> bool:
-        """Return whether a part is an array that an iteration has made, and no other part has."""
+        """Return whether a part is an array made in the iteration, and no other part has it."""
         array = after.parts()[place]
         others = [part for other, part in after.parts().items() if other != place]
         apart = {*self.run.session.snapshots[-1]} | buffers_in(others)
         return type(array) is StagedArray and apart.isdisjoint(buffers_in(array))
 
     def _rebind(self, bound: Bound, after: Carry, changed: set[Buffer]) -> None:
-        """Let memories hold what those hold that names are bound to instead by an iteration.
+        """Copy contents between memories, where an iteration binds names to other memories.
 
         Args:
-            bound: by place, an array, and the one that has its place after the iteration.
+            bound: by place, an array, and the array at its place after the iteration.
             after: the values after the iteration.
             changed: the memories that the iteration has written to.
 
@@ -296,7 +297,7 @@ class Carry:
         )
 
     def _content(self, memory: Buffer, target: Buffer, bound: Bound) -> Array:
-        """Return what a memory holds after an iteration that binds its names to another one."""
+        """Return the contents of a memory after an iteration that binds its names to another."""
         (old, new), *more = [pair for pair in bound.values() if memory_of(pair[0]) is memory]
         return new.value if not more and old.view is None else target.content
 
@@ -304,8 +305,8 @@ class Carry:
         """Return the carry with cells in the places of memories.
 
         Raises:
-            RestructuredError: others have a memory, too, and it is not known that there is an
-                iteration to its end, which binds its names anew.
+            RestructuredError: a memory has other uses, too, and it is not known whether a complete
+                iteration binds its names anew.
         """
         run, parts, cells = self.run, self.parts(), dict(self.cells)
         own, rest = run.session.own_buffers(), self._others(in_loop=False)
@@ -334,7 +335,7 @@ class Carry:
         return attrs.evolve(self, values=tuple(values), buffers=buffers, cells=cells, swaps={})
 
     def _others(self, *, in_loop: bool) -> list[Any]:
-        """Return the values that are not carried, and used in the loop, or also later."""
+        """Return the values used in the loop that it does not carry; or also those used later."""
         graph, header = self.run.graph, self.loop.header
         others = graph.live_in[header][len(graph.blocks[header].arguments) :]
         blocks = [graph.blocks[i] for i in self.loop.blocks]
@@ -417,7 +418,7 @@ class Carry:
         try:
             return match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
         except CarryTypeError:
-            if not seen:  # it is that of a loop inside
+            if not seen:  # the error is of an inner loop
                 raise
         raise self._retyped(*seen[0])
 
@@ -469,7 +470,7 @@ class Carry:
         ).at(self.run.location(self.loop.line))
 
     def _with_first_value(self, after: Carry, i: int) -> Exception:
-        """Something to start with, for a variable that gets its value in the first iteration."""
+        """Return a placeholder for a variable that gets its value in the first iteration."""
         if not self.iterates:
             return CarryTypeError(
                 f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
@@ -484,7 +485,7 @@ class Carry:
 
 
 def _order(swaps: Mapping[Buffer, StagedArray]) -> int:
-    """After how many times everything is in its place again."""
+    """Return the order of a permutation."""
     order = 1
     for buffer in swaps:
         length, at = 1, swaps[buffer].owner
@@ -506,7 +507,7 @@ def _converted(x: Array, aval: av.ShapedArray) -> Array:
 
 
 def _zero_of(part: Any) -> Any:
-    """Return a value of the type of a part, in place of what is computed."""
+    """Return a zero of the type of a part, in place of its value."""
     if isinstance(part, tr.Tracer):
         return opd.splat(0, part.aval)
     if isinstance(part, staging_values.Known):

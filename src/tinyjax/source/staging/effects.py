@@ -34,12 +34,12 @@ PURE_MODULES: Final = frozenset(
      "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "tinyjax", "types",
      "typing")
 )  # fmt: skip
-#: Functions that change what they are given first.
+#: Functions that change their first argument.
 CHANGING: Final = facts.WRITERS | {
     *(*syntax.IN_PLACE, operator.setitem, operator.delitem, operator.iconcat),
     *(bisect.insort, bisect.insort_left),
 }
-#: Functions of these modules that do more.
+#: Functions of these modules that have effects.
 _IMPURE: Final = {
     *(*CHANGING, *facts.OUTSIDE, open, input, exec, eval, setattr, delattr, next, print),
     *(builtins.breakpoint, builtins.__import__),
@@ -51,7 +51,7 @@ _DESCRIPTORS: Final = (
     types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType,
 )  # fmt: skip
-#: What has attributes that no property computes.
+#: Classes of which no attribute is computed by a property.
 _NAMESPACES: Final = (ModuleType, type)
 
 
@@ -207,8 +207,8 @@ class FunctionBody:
         nodes: its syntax tree.
         seen: the code of functions that are being looked at.
         arguments: the values of its parameters, as far as they are known.
-        own: the variables whose values it has made itself, or that are numbers.
-        local: the variables that it gives values.
+        own: the variables whose values the function has made itself, or that are numbers.
+        local: the variables that it assigns.
         defined: the functions that it defines.
     """
 
@@ -361,7 +361,7 @@ _FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.ge
 
 
 def _assigned_values(nodes: Sequence[ast.AST]) -> dict[ast.AST, ast.expr | None]:
-    """Return the names that are given values, and these where they are expressions of their own."""
+    """Return the assigned names, each with the assigned expression where there is one."""
     names = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     values: dict[ast.AST, ast.expr | None] = dict.fromkeys(names)
     for node in nodes:

@@ -26,8 +26,8 @@ from tinyjax.core.values import Array, avals as av, concrete, operands as opd
 from tinyjax.source.staging import session, updates, values as staging_values
 from tinyjax.source.staging.arrays import StagedArray, are_alike, holds
 
-#: The values with which a block is come to: one for each of its parameters, and what else is used
-#: from there on.
+#: The values with which a block is entered: one for each of its parameters, and those of other
+#: variables that are used from there on.
 Arrival: TypeAlias = tuple[Any, ...]
 
 
@@ -48,7 +48,7 @@ class Outcome:
     made: frozenset[session.Buffer] = attrs.field(factory=frozenset, kw_only=True)
 
     def excluding(self, key: int) -> Outcome:
-        """Return the same where it is known not to be one of the blocks."""
+        """Return the outcome without one of the blocks, which is known not to be reached."""
         rest = {k: a for k, a in self.arrivals.items() if k != key}
         return Outcome(rest, self.exit_index if len(rest) > 1 else None)
 
@@ -67,7 +67,7 @@ class ValueNames(Protocol):
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]: ...
 
 
-#: What the items of a comprehension so far are called.
+#: The name of the items of a comprehension so far, for messages.
 COLLECTED: Final = "the number of a comprehension's items"
 
 
@@ -76,9 +76,9 @@ class Slot:
     """A part of a value that a staged piece computes.
 
     Attributes:
-        index: which of its results.
-        is_point: whether it is an array without axes, and no number.
-        is_own: whether it is an array of tinyjax's.
+        index: the index of the part among the piece's results.
+        is_point: whether the part is an array without axes, and no number.
+        is_own: whether the part is an array of tinyjax's.
     """
 
     index: int
@@ -88,12 +88,12 @@ class Slot:
 
 @attrs.frozen(eq=False)
 class Cell:
-    """An array that is changed in place, and that one part of an arrival alone has.
+    """An array that is changed in place, and that is in no other part of an arrival.
 
     Attributes:
         array: the array.
         content: its content at the end of the piece; a slot where the piece computes it.
-        is_new: whether only the piece has it, or only one of two.
+        is_new: whether the array is made in the piece, or in one of two.
     """
 
     array: StagedArray
@@ -109,7 +109,7 @@ class Cell:
         return StagedArray.copy_of(whole, self.array.layouts)
 
 
-#: In place of a value that is put together of what a staged piece computes.
+#: The ``whole`` of a value with parts that a staged piece computes.
 _COMPUTED: Final = object()
 
 
@@ -121,7 +121,7 @@ class Value:
         parts: its parts; slots where a staged piece computes them, and cells.
         structure: the structure of the value.
         whole: the value itself, if none of its parts is computed: functions that are not read may
-            hold the same lists.
+            refer to it.
     """
 
     parts: Sequence[Any]
@@ -183,7 +183,7 @@ class StagedPiece:
         return str(self.aval(part)) if isinstance(part, Slot) else staging_values.describe(part)
 
     def writes(self, buffer: session.Buffer) -> list[jx.JaxprEqn] | None:
-        """Return the writes that the piece makes to an array; None if it makes another of it."""
+        """Return the piece's writes to an array; None if it replaces the whole contents."""
         part = self.changes.get(buffer)
         if part is None:
             return []
@@ -193,7 +193,7 @@ class StagedPiece:
     def with_operands(
         self, own: Sequence[jx.JaxprEqn], like: Sequence[jx.JaxprEqn], content: Array
     ) -> tuple[StagedPiece, list[Any]]:
-        """Return the piece with the operands of its writes among its results, and those parts.
+        """Return the piece with the operands of its writes as further results, and these parts.
 
         Args:
             own: its writes.
@@ -348,7 +348,7 @@ def stage_piece(
 
 @attrs.frozen(eq=False)
 class ChosenPart:
-    """A part that is chosen: what each piece has for it (None: does not come there), and a type."""
+    """A selected part: the part in each piece (None if it does not get there), and a type."""
 
     first: Any
     second: Any

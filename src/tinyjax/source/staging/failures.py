@@ -29,7 +29,7 @@ class Checked:
     Attributes:
         body: the program.
         checks: the exceptions.
-        failed: what says that one is to be raised: at most one in an iteration.
+        failed: the conditions of the checks, of which at most one holds in an iteration.
     """
 
     body: staging.Staged
@@ -38,7 +38,7 @@ class Checked:
 
     @property
     def with_failures(self) -> staging.Staged:
-        """The program, whose last results say which checks failed."""
+        """The program with a result more for each check: whether it failed."""
         jaxpr = self.body.jaxpr
         outs = (*jaxpr.outs, *self.failed)
         return attrs.evolve(self.body, jaxpr=jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs))
@@ -84,7 +84,7 @@ NONE_FAILED: Final = opd.as_array(np.int32(0))
 
 
 def gathered(body: staging.Staged) -> Checked:
-    """Return the program of an iteration without its checks, if it does nothing else by the way."""
+    """Return the program of an iteration without its checks, if it has no other effects."""
     checks = [eqn for eqn in body.jaxpr.eqns if eqn.primitive is error_if_p]
     others = tuple([eqn for eqn in body.jaxpr.eqns if eqn.primitive is not error_if_p])
     is_plain = not any(jx.effects_of(eqn).any for eqn in others)

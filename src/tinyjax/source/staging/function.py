@@ -114,8 +114,8 @@ def reason_of_capture(
 def _reason_of(error: Exception) -> Exception | None:
     """Return why a program is captured whose staging raised an error; None if it is not.
 
-    What raises an error of Python's may do so for a tracer only, and functions of tinyjax refuse
-    arguments that those of NumPy take.
+    An operation may raise an error of Python's for a tracer only, and functions of tinyjax refuse
+    arguments that NumPy's functions take.
     """
     if isinstance(error, staging_values.NotStagedError):
         return error.reason
@@ -154,9 +154,8 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
     Raises:
         ArgumentError: ``fun`` is not callable.
-        SourceError: when called, if the function asks of traced values what is not known of them,
-            calls itself or has effects under a traced condition, or can be neither staged nor
-            captured.
+        SourceError: when called, if the function uses data of traced values in Python, calls itself
+            or has effects under a traced condition, or can be neither staged nor captured.
         UndecidedError: when called, if the program is captured and decides by traced values, where
             no ``jit`` is outermost, which knows their data.
         BranchTypeError: when called, if a variable's type depends on a traced condition; the
@@ -296,7 +295,7 @@ def _python_version(fun: Any) -> Any:
     return standard_library.equivalent(fun) if known else None
 
 
-#: What makes containers, or takes them apart.
+#: Functions that make containers or return their items.
 _CONTAINERS: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
@@ -305,7 +304,7 @@ _CONTAINERS: Final = frozenset(
 
 
 def _run_written(fun: Any, python_fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make a call of a function of Python's library as that of one in Python."""
+    """Call a function of Python's library as its equivalent in Python."""
     if isinstance(fun, staticmethod):
         return call(python_fun, args, kwargs)
     try:
@@ -357,7 +356,7 @@ def _call_known(
 
 
 def _window(iterations: staging_values.Iterations, start: Any, stop: Any) -> slice | None:
-    """Return a slice that is as long in each iteration of a loop as in any other."""
+    """Return a slice whose length is the same in each iteration of a loop."""
     bounds = (start, stop)
     if not all(isinstance(x, staging_values.Known) and x.complete for x in bounds):
         return None
@@ -408,7 +407,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
 
 
-#: What a function in C may change; a program that is staged gives it a copy.
+#: Containers that a function in C may change; a staged program passes a copy.
 _GROWING: Final = (list, dict, set, collections.deque)
 
 
@@ -546,8 +545,8 @@ def _checked_aliases(
     """Return which variables may share memory, if that is certain of the arrays that change.
 
     Raises:
-        NotStagedError: it is not.
-        InPlaceError: a function is called whose program has to be checked, too.
+        NotStagedError: it is not certain.
+        InPlaceError: a called function's program has to be checked, too.
     """
     aliases = Aliases(program, kinds, own=own, is_cautious=is_cautious)
     if is_cautious or aliases.values:

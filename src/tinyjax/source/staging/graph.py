@@ -86,12 +86,12 @@ class ControlFlowGraph:
         self.loops: dict[int, LoopBlocks] = {
             head: self._loop(head, body) for head, body in loops.items()
         }
-        #: The blocks that are reached from one, before some at which to stop.
+        #: The blocks that are reached from a block without passing some others.
         self.reach: Callable[[int, frozenset[int]], frozenset[int]] = cache(self._reach)
         #: The variables that hold the items of a comprehension so far.
         self.collecting: set[ir.Atom] = _collecting_variables(program)
         live = zip(blocks, analysis.liveness(blocks).entry, strict=True)
-        #: What a block needs to be run from: its parameters, and what is used from there on.
+        #: The variables that a run from a block needs: its parameters, and those used later.
         self.live_in: list[tuple[ir.Variable, ...]] = [
             (*b.arguments, *ir.in_order(v)) for b, v in live
         ]
@@ -158,7 +158,7 @@ class ControlFlowGraph:
         return Test(outs[0], ins[0], bool(own & self._used_outside(region, outs)))
 
     def _leading_out(self, region: set[int], body: frozenset[int]) -> list[int]:
-        """Blocks of a loop that follow its test so far, and may be another part of it."""
+        """Return blocks of a loop that follow its test so far, and may belong to the test."""
         targets = {b.target for i in region for b in self.blocks[i].branches}
         next_to = [i for i in sorted(targets & body - region) if {*self.predecessors[i]} <= region]
         return [i for i in next_to if any(b.target not in body for b in self.blocks[i].branches)]
@@ -187,7 +187,7 @@ def gone_through(program: ir.IR) -> set[ir.Atom]:
 
 
 def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
-    """Return the counter of the loop that begins with a block, if it iterates over a snapshot."""
+    """Return the counter of a loop's first block, if the loop iterates over a snapshot."""
     match block:
         case ir.Block(
             statements=(length, test), exits=(ir.Branch() as out, ir.Branch() as inside)

@@ -34,7 +34,7 @@ from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndError
 
 T = TypeVar("T")
-#: A loop of so many iterations is unrolled where it cannot be a loop of the program.
+#: A loop that cannot be a loop of the program is unrolled if it has at most so many iterations.
 _MOST_UNROLLED: Final = 64
 #: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
 #: and if they do not: then unrolling is what makes its program fast.
@@ -44,16 +44,16 @@ _WORTH_IT_WITHOUT_CHOICES: Final = 5000
 #: which make one piece of machine code if they are unrolled.
 _WORTH_IT_WITH_WRITES: Final = 60
 _WORTH_IT_IF_SHORT: Final = 200
-#: From so many equations on it is found out how many iterations a loop has whose condition Python
-#: knows.
+#: A ``while`` loop whose condition Python knows is tried to be rolled up once its iterations so far
+#: have so many equations.
 _WORTH_TRYING: Final = 8
-#: A loop is rolled up from one of so many first iterations on, or not at all: only after some are
-#: its names bound to arrays of the program.
+#: A loop is rolled up after at most so many iterations, or not at all: its names may be bound to
+#: arrays of the program only after some iterations.
 _TRIES: Final = 3
-#: Fewer iterations than these, besides the first, are few.
+#: A loop is short if fewer iterations than these follow the first.
 _SHORT: Final = 7
-#: A condition of so many equations is computed twice an iteration, if the body uses what it
-#: computes.
+#: A condition of at most so many equations is computed twice in an iteration, if the body uses
+#: values that it computes.
 _CHEAP: Final = 12
 
 
@@ -198,7 +198,7 @@ class LoopRun:
         return pruned(staging.stage(session.conditional(goes_on), avals))
 
     def _after(self, last: Arrival, test: Test | None, outcome: Outcome) -> Outcome:
-        """Return the outcome of the loop: its condition ended it, or it was left."""
+        """Return the outcome of the loop, which its condition ended, or ``break`` or ``return``."""
         if test is None:
             return outcome.excluding(self.header)
         aside = self.run.aside()
@@ -206,7 +206,7 @@ class LoopRun:
         graph, out = self.run.graph, test.out.target
         computed = {s.variable for s in graph.blocks[self.header].statements}
         if not computed.isdisjoint((*test.out.args, *graph.live_in[out])):
-            aside.run_statements(self.header)  # as they are when the condition no longer holds
+            aside.run_statements(self.header)  # values after the condition that ends the loop
         ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if outcome.exit_index is None:
             return ended
@@ -349,7 +349,7 @@ class LoopRun:
         return bool(iteration.cost * count >= worth_it)
 
     def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
-        """Roll up all iterations of a loop of which this was done before; None if that fails."""
+        """Roll up a loop whose iterations were rolled up in an earlier run; None if that fails."""
         counting, iteration = self.loop.counting, self.run.session.iterations.get(self.loop)
         if iteration is None:
             return None
@@ -362,7 +362,7 @@ class LoopRun:
     def _rolled_up(
         self, start: rolling.Start | None, iteration: Iteration, after: Arrival
     ) -> Arrival | None:
-        """Roll up all iterations, or those that follow; None if neither can be.
+        """Roll up all iterations, or those after this one; None if neither is possible.
 
         Args:
             start: the state before the first iteration; None if others were made, too.
@@ -431,7 +431,7 @@ class LoopRun:
         Args:
             arrival: the values before them.
             like: an iteration that was made.
-            whole: whether all of them should be like it.
+            whole: whether all iterations must be like this one.
         """
         session = self.run.session
         rewind, choices = session.mark(), session.choices
@@ -463,7 +463,7 @@ class LoopRun:
             return self.run.resume(outcome, self.header, go_on)
 
     def _attempt(self, stage: Callable[[], T], length: int | None = None) -> T | None:
-        """Stage a loop in one way; None, with nothing staged, where that cannot be.
+        """Stage a loop in one way; None, with nothing staged, where this way fails.
 
         Args:
             stage: stages it.
@@ -489,7 +489,7 @@ class LoopRun:
 def run_loop(run: ProgramRun, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
-    run.enter(header, arrival)  # it may bring along more than the parameters
+    run.enter(header, arrival)  # an arrival may have values of variables besides the parameters
     items = None if loop.counting is None else run.env[loop.counting.items]
     here = LoopRun(run, loop, stops | loop.exits | {header}, items)
     return here.execute(arrival[: len(run.graph.blocks[header].arguments)])

@@ -156,7 +156,7 @@ def _rounded_integer(n: Array, digits: int) -> Array:
     return _integer((count + up) * unit)
 
 
-#: Half of 10**19, to which integers of 64 bits would be rounded, is no such integer.
+#: The largest power of 10 that integers of 64 bits have, as a number of digits.
 _MOST_DIGITS_OF_INTEGERS: Final = 18
 #: Powers of 10 up to this one are floats.
 _MOST_DECIMALS: Final = 22

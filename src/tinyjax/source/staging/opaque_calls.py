@@ -32,16 +32,16 @@ Leaf = Callable[..., Any]
 
 
 def plain_arguments(values: Sequence[Any]) -> list[Any]:
-    """Arguments of a function that knows nothing of items.
+    """Return arguments with sequences in place of ``Items``, for functions that take no ``Items``.
 
     Raises:
-        SourceError: how many items there are depends on a traced value.
+        SourceError: the number of items depends on a traced value.
     """
     return [operators.expanded(x) if isinstance(x, operators.Items) else x for x in values]
 
 
 def of_items(function: Leaf) -> Leaf:
-    """Return a function that goes through all that it is given."""
+    """Return a function that iterates over all its arguments."""
     return lambda *args, **options: function(*plain_arguments(args), **options)
 
 
@@ -145,7 +145,7 @@ def listed(array: Array) -> Any:
 operators.METHODS.update(
     bit_length=number_functions.bit_length, bit_count=number_functions.bit_count
 )
-#: What takes the place of a function of numbers, where one of them is an array.
+#: Replacements of functions of numbers, for calls in which a number is traced.
 NUMERIC: Final[dict[Any, Leaf]] = {
     operator.add: operators.add,
     operator.sub: operators.subtract,
@@ -175,7 +175,7 @@ NUMERIC: Final[dict[Any, Leaf]] = {
 _TEXTS: Final[frozenset[Callable[..., str]]] = frozenset(
     (runtime.formatted, runtime.text, str, repr, ascii, format)
 )
-#: What takes the place of a function, where one of its arguments is traced.
+#: Replacements of functions, for calls in which an argument is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
     operator.not_: operators.negated,
     operator.truth: truth,
@@ -230,12 +230,12 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.ldexp: jnp.ldexp,
     math.prod: operators.product,
 }
-#: Those that a tracer whose data is known does not keep from doing what they do.
+#: Replaced functions that work as they are on a tracer whose data is known.
 _DECIDING: Final = frozenset(
     (operator.not_, operator.truth, operator.contains, runtime.contains, runtime.lacks, any, all,
      min, max, sorted, bool, range, math.floor, math.ceil, math.trunc, int)
 )  # fmt: skip
-#: Those that take something to go through, which is traced only if that is itself an array.
+#: Replaced functions of an iterable, which counts as traced only if it is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
 _NUMPYS: Final = (Array, np.ndarray)
 

@@ -82,7 +82,7 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
 def contained(item: Any, container: Any) -> Any:
     """``item in container``."""
     if isinstance(item, staging_values.TracedText):
-        bool(item)  # which says that it is not known
+        bool(item)  # raises the error for traced values
     match container:
         case Array() | np.ndarray():
             return jnp.any(jnp.asarray(container) == item)
@@ -104,8 +104,8 @@ def same(x: Any, y: Any) -> bool:
 
     Raises:
         SourceError: both are numbers, of which one is traced.
-        NotStagedError: both are arrays, or one tracer: a slice of all of a traced array is the
-            array itself, and so is the float that is made of a number.
+        NotStagedError: both are arrays, or the same tracer, which may stand for several objects: a
+            full slice of a traced array is the same tracer, and so is ``float`` of a number.
     """
     traced = (Array, staging_values.MutableArray)
     is_traced = isinstance(x, traced) and isinstance(y, traced)
@@ -152,7 +152,7 @@ def _chosen(better: Array, value: Any, best: Any) -> Any:
     """Return one of two values, whose parts are selected where they are tuples.
 
     Raises:
-        NotStagedError: they are arrays with axes, of which Python gives one.
+        NotStagedError: they are arrays with axes.
     """
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
@@ -177,7 +177,7 @@ def in_order(values: Any, **options: Any) -> Any:
     """``sorted``, by numbers or by tuples of them.
 
     Raises:
-        SourceError: the order depends on traced values, and they are something else.
+        SourceError: the order depends on traced values of another kind.
     """
     values = [*runtime.items_of(values)]
     keys, reverse = [_measured(options, value) for value in values], bool(options.get("reverse"))
@@ -443,13 +443,13 @@ def divide(x: Any, y: Any) -> Any:
 
 
 def _check_divisor(x: Any, y: Any) -> None:
-    """Raise where a Python number is divided by zero, and that is known already."""
+    """Raise where a Python number is divided by a zero that is known while staging."""
     if is_scalar(x) and x.weak_type and isinstance(y, (int, float)) and not y:
         raise ZeroDivisionError("division by zero")
 
 
 def _check_divisors(message: str, x: Any, y: Any) -> None:
-    """Raise where a number is divided by zero, also if that is known when the program runs."""
+    """Raise where a number is divided by zero: while staging, or when the program runs."""
     _check_divisor(x, y)
     known = staging_values.range_of(y)
     if is_integer(x) and is_integer(y) and (known is None or 0 in known.numbers):
@@ -534,7 +534,7 @@ def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like.
 
     Raises:
-        InPlaceError: an array changes, which is to be known before the program is run.
+        InPlaceError: an array changes, which must be known before the program is staged.
         NotStagedError: an array changes that is not known to be the program's.
     """
     session = this_session()
@@ -603,7 +603,7 @@ def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _NO_INTEGER: Final = "infinite, not a number, or of more than 64 bits"
 
 
-# What a ``for`` loop goes over, where it is traced.
+# Traced iterables of ``for`` loops.
 
 
 class Items:
@@ -658,7 +658,7 @@ class Steps(Items):
 
 @attrs.frozen(eq=False)
 class Together(Items):
-    """The items of several, at the same place (``zip``)."""
+    """Tuples of the items of several sequences at one index (``zip``)."""
 
     parts: tuple[Items, ...]
     length: Any
@@ -678,7 +678,7 @@ class Together(Items):
 
 @attrs.frozen(eq=False)
 class Current:
-    """Stands for the items within an iteration of a scan: at every index its own item."""
+    """The items within an iteration of a scan: the iteration's item at every index."""
 
     value: Any
 
@@ -719,7 +719,7 @@ def stacked(values: Sequence[Any]) -> Rows | None:
 
 
 def as_items(value: Any) -> Items | None:
-    """Something that a loop goes over, as items that a traced index may be applied to."""
+    """Return an iterable as items that a traced index may be applied to."""
     match value:
         case Items():
             return value

@@ -32,7 +32,7 @@ class FirstPlace:
 
     Attributes:
         place: the place.
-        bound: the bound of the slice that says so, which may be negative.
+        bound: the start of the slice, which may be negative.
         stop: the place behind the last valid one.
     """
 
@@ -52,7 +52,7 @@ class Ragged(staging_values.MutableArray):
     Attributes:
         whole: all elements; the invalid ones may have any value.
         masks: for each axis, the mask of the valid elements; None where all are valid.
-        starts: for each axis that the valid elements do not begin, where they do.
+        starts: for each axis on which the first element is invalid, the first valid place.
     """
 
     whole: Array
@@ -70,7 +70,7 @@ class Ragged(staging_values.MutableArray):
         return Ragged(whole, tuple(masks))
 
     def filled(self, value: Any) -> Array:
-        """Return all elements, with a value in place of those that are not there."""
+        """Return all elements, with a value in place of the invalid ones."""
         whole, value = self.whole, in_range(value, self.whole.dtype)
         for axis, mask in enumerate(self.masks):
             if mask is not None:
@@ -125,7 +125,7 @@ def is_traced(index: Any) -> bool:
 
 
 def is_ragged(index: Any) -> bool:
-    """Return whether an index has places of which only the first are there."""
+    """Return whether an index has an array of which only the first elements are valid."""
     if isinstance(index, tuple):
         return any(map(is_ragged, index))
     return isinstance(index, Ragged)
@@ -137,10 +137,10 @@ class Axis:
 
     Attributes:
         start: the first place, which may be traced.
-        count: the number of places there may be.
-        stop: the place behind the last, if fewer may be there.
-        step: the distance between two.
-        bound: the bound of the slice that says where it begins.
+        count: the greatest possible number of places.
+        stop: the place behind the last valid one, if fewer may be valid.
+        step: the distance between two places.
+        bound: the start of the slice.
     """
 
     start: Any
@@ -151,12 +151,12 @@ class Axis:
 
     @property
     def is_window(self) -> bool:
-        """Return whether as many places as there may be follow each other on the axis."""
+        """Return whether the places, valid or not, are neighbours on the axis."""
         return self.step == 1 and (self.stop is None or isinstance(self.start, int))
 
     @property
     def mask(self) -> Array | None:
-        """The truth values of whether places are there; None where all are."""
+        """The mask of valid places; None where all are valid."""
         if self.stop is None:
             return None
         mask: Array = self.start + self.step * jnp.arange(self.count) < self.stop
@@ -164,7 +164,7 @@ class Axis:
 
     @property
     def stays(self) -> bool:
-        """Return whether its places are those of the whole axis, of which some are there."""
+        """Return whether its places are those of the whole axis, of which some are valid."""
         return self.step == 1 and not self.is_window
 
     @property
@@ -173,7 +173,7 @@ class Axis:
         return FirstPlace(self.start, self.bound, self.stop)
 
     def mask_of(self, n: int) -> Array:
-        """Return which places of an axis of a length are there, if its places are the whole's."""
+        """Return the mask of valid places on an axis of a length, all of whose places it names."""
         places = jnp.arange(n)
         mask: Array = places >= self.start
         return mask if isinstance(self.stop, int) else mask & (places < self.stop)
@@ -181,12 +181,12 @@ class Axis:
 
 @attrs.frozen(eq=False)
 class IndexedPlaces:
-    """The places that an index names: of an array, or of a part of it that others name before.
+    """The places that an index names: in an array, or in a part that earlier integers select.
 
     Attributes:
         outer: the index by the integers alone.
-        axes: what is named along each axis that is left.
-        new: the places of new axes among these.
+        axes: the places along each axis without an integer.
+        new: the positions of new axes (``None``) among these.
     """
 
     outer: tuple[Any, ...]
@@ -279,7 +279,7 @@ def index_in_owner(index: Any, item: Any, shape: Sequence[int]) -> tuple[Any, ..
         shape: that of the array.
 
     Returns:
-        The index; None where the item is not one at integers from the beginning, and all else.
+        The index; None unless the item has integers along the first axes, and all of the others.
     """
     places = places_of(index, shape)
     items = item if isinstance(item, tuple) else (item,)
@@ -304,7 +304,7 @@ def index_in_owner(index: Any, item: Any, shape: Sequence[int]) -> tuple[Any, ..
 
 
 def _difference(start: Any, stop: Any) -> int | None:
-    """By how much one bound is behind the other, if that is known."""
+    """Return the difference of two bounds, if it is known."""
     if isinstance(start, int) and isinstance(stop, int):
         return stop - start
     first, last = name_of(start), name_of(stop)
@@ -360,13 +360,13 @@ def _window(x: Array, axes: Sequence[Axis]) -> Array:
 
 
 def _tail(x: Array, axis: int, start: Any) -> Array:
-    """Return the elements along an axis from one on that is not known, and zeros behind them."""
+    """Return the elements along an axis from a traced place on, and zeros behind them."""
     padded = jnp.concatenate([x, jnp.zeros_like(x)], axis)
     return lax.dynamic_slice_in_dim(padded, start, x.shape[axis], axis)
 
 
 def _stepped(x: Array, axis: int, named: Axis) -> Array:
-    """Return the elements at places along an axis with a step, from one on that is not known."""
+    """Return the elements at places with a step along an axis, from a traced place on."""
     places = named.start + named.step * jnp.arange(named.count)
     return jnp.take(x, jnp.clip(places, 0, x.shape[axis] - 1), axis)
 
@@ -391,7 +391,7 @@ def _in_front(value: Any) -> Array:
 
 
 def _in_place(value: Any, axes: Sequence[Axis]) -> tuple[Array, set[int]]:
-    """Return all elements of what is written to places, and the axes along which they are there.
+    """Return all elements of a value that is written to places, and the axes where it has them.
 
     Args:
         value: the array or number.
@@ -410,7 +410,7 @@ def _in_place(value: Any, axes: Sequence[Axis]) -> tuple[Array, set[int]]:
 
 
 def _exchanged(x: Array, axes: Sequence[Axis], value: Any) -> Array:
-    """Return an array with other elements at places that follow each other along each axis."""
+    """Return an array with other elements at neighbouring places along each axis."""
     whole, fitting = _in_place(value, axes)
     new: Array = whole.astype(x.dtype)
     masks: list[Array | None] = []
@@ -469,7 +469,7 @@ def _scattered(x: Array, places: IndexedPlaces, value: Array) -> Array:
 
 
 PRODUCTS: Final = frozenset((operator.matmul, np.matmul, np.dot))
-#: What a reduction takes in place of what is not there.
+#: The value that a reduction takes in place of invalid elements.
 _NEUTRAL: Final = {
     **{fun: facts.neutral_of(fun) for fun in facts.REDUCTIONS},
     np.argmax: -np.inf,
@@ -555,7 +555,7 @@ def _product(x: Any, y: Any) -> Any:
     a, b = [z.filled(0) if isinstance(z, Ragged) else jnp.asarray(z) for z in (x, y)]
     left = x.masks if isinstance(x, Ragged) else (None,) * a.ndim
     right = y.masks if isinstance(y, Ragged) else (None,) * b.ndim
-    size = min(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0])  # what is longer is not there
+    size = min(a.shape[-1], b.shape[-2 if b.ndim > 1 else 0])  # elements beyond are invalid
     a = a[..., :size]
     b = b[..., :size, :] if b.ndim > 1 else b[:size]
     masks = (*left[:-1], *((*right[:-2], right[-1]) if b.ndim > 1 else ()))
@@ -604,7 +604,7 @@ def _attribute(x: Ragged, name: str) -> Any:
 
 
 def _gathered(x: Any, index: Any) -> Any:
-    """Return the elements at places of which only the first are there."""
+    """Return the elements at places of which only the first are valid."""
     if isinstance(index, Ragged):
         rest = jnp.ndim(x) - 1
         return made(jnp.asarray(x)[index.whole], [*index.masks, *[None] * rest], index.starts)
@@ -614,10 +614,10 @@ def _gathered(x: Any, index: Any) -> Any:
 
 
 def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
-    """Return an index with all of its places, which of them are there, and the first such axis.
+    """Return an index with all of its places, the mask of valid ones, and their first axis.
 
     Raises:
-        SourceError: it is more than such places, and integers or slices before them.
+        SourceError: the index has more than integers or slices and then such places.
     """
     if isinstance(index, Ragged):
         index = index.in_front
@@ -636,7 +636,7 @@ def _as_index(index: Any) -> tuple[Any, tuple[Array | None, ...], int]:
 
 
 def set_at(x: Array, index: Any, value: Any, method: Literal["set", "add"]) -> Array:
-    """Return ``x`` after a method of ``x.at`` at places of which only the first are there."""
+    """Return ``x`` after a method of ``x.at`` at places of which only the first are valid."""
     whole, masks, _ = _as_index(index)
     places = whole[-1] if isinstance(whole, tuple) else whole
     n = x.shape[len(whole) - 1 if isinstance(whole, tuple) else 0]

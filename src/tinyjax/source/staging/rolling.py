@@ -1,11 +1,11 @@
-"""Long loops over what is known, rolled up: one program for all iterations.
+"""Long loops whose length Python knows, rolled up: one program for all iterations.
 
-A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
-traced control flow, and there are many, a ``scan`` takes the place of them; what Python knows in
-each iteration it goes on computing. The first iteration says whether that is worth it, and is
-dropped then. Where it differs from the others, it stays, and the ``scan`` makes those. Where the
-iterations are not uniform, because their carry changes its structure, or an item is used in a way
-that no program can express, the loop goes on in Python.
+Python makes a loop over a known range iteration by iteration. If an iteration contains traced
+control flow, and there are many iterations, a ``scan`` replaces them. Python goes on computing the
+values that it knows in each iteration. The equations of the first iteration tell whether rolling is
+worth it, and are then dropped. If the first iteration differs from the others, it stays, and the
+``scan`` makes the others. The loop goes on in Python if its iterations are not uniform: their carry
+changes its structure, or they use an item in a way that no program can express.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_in, restore
 from tinyjax.source.vectorization.loops import CountedLoop
 
-#: An equation takes a millisecond to compile. A conditional or a loop takes as long as this many.
+#: The milliseconds that a conditional or a loop takes to compile; another equation takes one.
 _CONTROL_FLOW: Final = 40
-#: Stands for the number of iterations where it is not known: more than the one that is staged.
+#: The assumed number of iterations where it is not known: more than the one that is staged.
 _UNKNOWN: Final = 2
 #: A loop whose condition Python knows is rolled up if it has fewer iterations.
 _MOST: Final = 10**6
-#: How often an iteration is staged until it is known what it carries.
+#: An iteration is staged at most so often, until the assumptions about its carry hold.
 _ATTEMPTS: Final = 6
 
 
@@ -60,7 +60,7 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
 
 
 def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
-    """Return what the equations of an iteration say about it, and whether it has conditionals."""
+    """Describe an iteration by its equations, given whether it has conditionals."""
     loops = any(eqn.primitive.name in ("scan", "while") for eqn in eqns)
     return Iteration(_cost(eqns), chooses, loops, endless(eqns))
 
@@ -74,7 +74,7 @@ def endless(eqns: Sequence[jx.JaxprEqn]) -> int:
 def compared(
     iteration: Iteration, carry: Carry, after: Arrival, buffers: Sequence[Buffer]
 ) -> Iteration:
-    """Return an iteration with what it changes.
+    """Return an iteration with the parts of the carry and the arrays that it changes.
 
     Args:
         iteration: the iteration.
@@ -155,7 +155,7 @@ def _buffers_of(run: ProgramRun) -> set[Buffer]:
 
 
 def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
-    """Return the integers of which values are the views of one array; None where they are not."""
+    """Return the indices if values are views of one array at integers; None where they are not."""
     if not all(isinstance(value, StagedArray) for value in values):
         return None
     views = [value.view for value in values]
@@ -182,7 +182,7 @@ def _without_index(body: staging.Staged) -> tuple[staging.Staged, bool]:
 
 
 class RestageError(staging_values.StagingError):
-    """An iteration must be staged again, with what is known by now about its carry."""
+    """An iteration must be staged again, with new assumptions about its carry."""
 
 
 class Rolled:
@@ -223,7 +223,7 @@ class Rolled:
         self._begin(attrs.evolve(carry, buffers=buffers))
 
     def _begin(self, carry: Carry) -> None:
-        """Assume of a carry what is not known of it yet."""
+        """Make assumptions about those parts of a carry of which nothing is known yet."""
         self.carry = carry
         self.is_counted: bool = self.items is not None
         self.count: int = _length(self.items) if self.is_counted else _UNKNOWN
@@ -389,7 +389,7 @@ class Rolled:
             self.is_counted, self.count = False, _UNKNOWN
             self.changing = dict.fromkeys(self.changing)
         if not again and not self.is_counted and not self.changing:
-            raise staging_values.NotUniformError  # its end is decided by something else
+            raise staging_values.NotUniformError  # a traced value decides when it ends
         if not again and self.changing:
             carried = self._simulated()
             for place, values in carried.items():

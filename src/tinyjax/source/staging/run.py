@@ -158,7 +158,7 @@ class ProgramRun:
             if layouts.is_own(result) or variable not in self.aliases.written_variables:
                 return result
             if variable in self.aliases.unknown and isinstance(result, np.ndarray):
-                return result  # it may be one that outlives the program
+                return result  # an object that outlives the program may hold the array
             layouts.check_no_view_of_point(function, args, kwargs, result)
             is_new = variable in self.aliases.made or arrays.is_new(function, args)
             return self.as_made(args, result) if is_new else result
@@ -189,7 +189,7 @@ class ProgramRun:
         """Return an array that a call has made as one that may be changed in place.
 
         Raises:
-            InPlaceError: it may be one that an object holds, of which an operator is a method.
+            InPlaceError: an operator that is a method may return an array that its object holds.
         """
         if not self.session.is_cautious and any(map(values.is_object, args)):
             raise runtime.InPlaceError
@@ -213,7 +213,7 @@ class ProgramRun:
             arrival: the values of its parameters.
             stops: the blocks at which to stop.
             iteration_of: the loop of which this is an iteration in Python.
-            inside: whether the first block is run even if it is one at which to stop.
+            inside: whether to run the first block even if it is among the stops.
         """
         while True:
             if not inside and index in stops:
@@ -317,7 +317,7 @@ class ProgramRun:
             tr.set_evaluated_source(before)
 
     def settle(self, outcome: Outcome, stops: frozenset[int]) -> Outcome:
-        """Run on from the blocks of an outcome until one is left, or none that is no stop."""
+        """Run on from the blocks of an outcome until one is left, or all are stops."""
         while outcome.only is None:
             pending = [k for k in outcome.arrivals if k not in stops and k != ir.RETURN]
             if not pending:
@@ -337,7 +337,7 @@ class ProgramRun:
         return outcome
 
     def resume(self, outcome: Outcome, key: int, go_on: Callable[[], Outcome]) -> Outcome:
-        """Go on from one block of an outcome, and not yet from the others."""
+        """Go on from one block of an outcome."""
         yes, no = self.part(go_on), self.part(lambda: outcome.excluding(key))
         return self.choose(self.chosen(outcome, key), yes, no, self.graph.first_line(key))
 

@@ -117,11 +117,11 @@ class Iteration:
 
 @attrs.define(eq=False)
 class Layouts:
-    """Says of arrays what NumPy knows, and tinyjax does not.
+    """Properties of arrays that NumPy knows and tinyjax does not.
 
     Attributes:
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
-        points: by identity, arrays without axes, which are no numbers.
+        points: by identity, arrays without axes, which NumPy distinguishes from numbers.
         own: by identity, arrays of tinyjax's, which never change.
     """
 
@@ -186,7 +186,7 @@ class Layouts:
             )
 
     def follow(self, array: Array, value: Any) -> None:
-        """Record of an array what is known of the value that it stands for."""
+        """Record for an array the known properties of the value that it stands for."""
         for known in (self.points, self.own):
             if id(value) in known:
                 known[id(array)] = array
@@ -277,9 +277,9 @@ class NamedInteger:
     """The identity of a traced integer.
 
     Attributes:
-        subject: the integer, and what its name is about, which are kept: names have their ids.
+        subject: the integer and the objects in its name, kept alive since the name has their ids.
         base: two integers with one base differ by their offsets.
-        offset: by how much it is more than one with the same base, and no offset.
+        offset: the integer minus the one with the same base and offset zero.
     """
 
     subject: object
@@ -305,10 +305,10 @@ class Session:
         is_cautious: whether functions may change arrays that they are given.
         buffers: the contents of the arrays that are changed in place.
         snapshots: their contents at the beginning of each piece that is being staged.
-        names: by identity, integers that are a number more than others, or elements of arrays.
+        names: by identity, integers that are others plus constants, or elements of arrays.
         masks: by identity, arrays of truth values: the array, the function that returned it, and
-            the arguments of that.
-        iterations: the loops of which all iterations were rolled up, and what one is like.
+            the function's arguments.
+        iterations: the loops of which all iterations were rolled up, each with one iteration.
         error: the last error of a statement.
     """
 
@@ -330,12 +330,12 @@ class Session:
     error: Exception | None = None
 
     def is_of_program(self, error: Exception) -> bool:
-        """Return whether an error is one of the program's, or says that it is staged otherwise."""
+        """Return whether an error is the program's own, or asks for another way of staging."""
         known = (StagingError, runtime.InPlaceError, errors.TinyjaxError)
         return isinstance(error, known) or error is self.error
 
     def own_buffers(self) -> set[Buffer]:
-        """Return the arrays that only the function that is being run has made, and has."""
+        """Return the arrays that the running function has made, and that nothing else has."""
         parts = [part for entered in self.entered for part in entered.parts]
         objects = [part for part in parts if not isinstance(part, MutableArray)]
         return {*self.buffers[self.entered[-1].buffers :]} - buffers_in(objects)
@@ -397,7 +397,7 @@ class Session:
         return value
 
     def leave(self, manager: AbstractContextManager[Any]) -> None:
-        """Leave one, unless that depends on a traced condition: then the end of the run does."""
+        """Leave a context manager; under a traced condition it is left at the end of the run."""
         for place in reversed(range(len(self.managers))):
             entered, conditions = self.managers[place]
             if entered is manager and conditions == self.conditions:
@@ -465,7 +465,7 @@ def this_session() -> Session:
     return session
 
 
-#: So many calls of a function within calls of itself, each under another traced condition.
+#: The depth of a recursion in which each call is under a further traced condition.
 _MOST_CALLS: Final = 100
 
 

@@ -1,8 +1,8 @@
 """Writes under a traced condition: of elements, in place of whole arrays.
 
-A ``cond`` that returns a changed array copies it. Where each side only writes elements, it returns
-these and their places, and one write follows it. The side that writes less writes again what it has
-written last; the one that writes nothing, an element that is there.
+A ``cond`` that returns a changed array copies it. If each branch only writes elements, the ``cond``
+returns the elements and their indices, and one write follows it. A branch with fewer writes repeats
+its last one; a branch without writes returns an element of the array and its index.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tinyjax._primitives import dynamic_slice, gather_scatter
 from tinyjax.core.tracing import jaxpr as jx, program_rules, staging, trace as tr
 from tinyjax.core.values import Array
 
-#: So many writes of a side, one after the other, are made behind it.
+#: A branch may have at most so many writes, one after the other, that follow the ``cond``.
 _MOST: Final = 4
 _WRITING: Final = (gather_scatter.scatter_p, dynamic_slice.dynamic_update_slice_p)
 
 
 def writes_of(program: staging.Staged, out: int, content: Array) -> list[jx.JaxprEqn] | None:
-    """Return the writes of which a result of a program consists; None if it is another array.
+    """Return the writes that make a result of a program from an array; None if others do.
 
     Args:
         program: the program.
@@ -43,13 +43,13 @@ def writes_of(program: staging.Staged, out: int, content: Array) -> list[jx.Jaxp
 
 
 def are_alike(first: Sequence[jx.JaxprEqn], second: Sequence[jx.JaxprEqn]) -> bool:
-    """Return whether all writes of two sides are of one kind."""
+    """Return whether all writes of two branches are of one kind."""
     kinds = [(w.primitive, w.params, [x.aval for x in w.inputs]) for w in (*first, *second)]
     return bool(kinds) and all(kind == kinds[0] for kind in kinds)
 
 
 def nothing(write: jx.JaxprEqn, content: Array) -> list[Array]:
-    """Return the operands of a write, without the first, that changes nothing."""
+    """Return the operands, after the array, of a write that changes nothing."""
     fresh = [jx.Var(x.aval) for x in write.inputs]
     equal = attrs.evolve(write, inputs=tuple(fresh))
     reading, _ = write.primitive.rule(program_rules.OVERWRITTEN)(equal, jx.Var(content.aval))

@@ -114,7 +114,7 @@ def is_same(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
-#: What a Python integer is: weakly typed as ever, and of 64 bits whatever the default.
+#: The type of a Python integer: weak, and of 64 bits whatever the default dtypes are.
 INTEGER: Final = av.ShapedArray((), dtypes.int64, True)
 
 
@@ -190,7 +190,7 @@ def truth(value: Any) -> bool | Array:
     return condition if is_undecided(condition) else bool(condition)
 
 
-#: What messages call the value of a variable that has none.
+#: The text for a variable without a value, in messages.
 NOTHING: Final = "without a value"
 
 
@@ -214,7 +214,7 @@ def describe(value: Any) -> str:
 
 
 class StagingError(Exception):
-    """A part of a program cannot be staged in one way, and perhaps in another."""
+    """A part of a program cannot be staged in one way; another way may work."""
 
 
 class NotStagedError(StagingError):
@@ -230,7 +230,7 @@ class NotStagedError(StagingError):
 
 
 def not_staged(message: str) -> NotStagedError:
-    """Return the exception of what is not staged, at the user's line that runs."""
+    """Return a ``NotStagedError`` for the user's line that runs."""
     return NotStagedError(find.refusal(message))
 
 
@@ -306,7 +306,7 @@ def contents_of(value: object) -> list[Any]:
             return [*parts, *getattr(value, "__dict__", {}).values()]
 
 
-# What Python knows in each iteration of a loop that is rolled up
+# Values that Python knows in each iteration of a rolled loop
 
 #: A function, and the arguments it is called with.
 Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -323,7 +323,7 @@ class Iterations:
     Attributes:
         index: the number of the iteration, traced.
         count: the number of iterations.
-        outer: those of the loop around it.
+        outer: the iterations of the loop around it.
         numbers: by identity, integers that Python knows in each iteration: the traced one, and all.
     """
 
@@ -339,7 +339,7 @@ class Iterations:
 
 @attrs.frozen(eq=False)
 class Range:
-    """The integers that a traced one is, by the iterations of a loop.
+    """The values of a traced integer in the iterations of a loop.
 
     Attributes:
         iterations: the iterations.
@@ -379,8 +379,8 @@ class Known:
     Attributes:
         iterations: the iterations.
         values: its value in the first iteration, and in others as far as it was computed.
-        recipe: a function and its arguments that compute it in the others. None where it is carried
-            from iteration to iteration.
+        recipe: a function and its arguments that compute it in the other iterations; None if it is
+            carried from iteration to iteration.
     """
 
     __slots__ = ("iterations", "recipe", "values")
@@ -424,7 +424,7 @@ class Known:
         return jnp.asarray(concrete.ConcreteArray(host, aval))[self.iterations.index]
 
     def item(self, iteration: int) -> Any:
-        """Return the value in an iteration; if it is carried, that must be found out.
+        """Return the value in an iteration; a carried value must have been computed.
 
         Raises:
             NotUniformError: the function that computes it raises an exception.
@@ -448,7 +448,7 @@ _OPAQUE: Final = (*_PLAIN, type, ModuleType, np.ndarray, range)
 current_iterations: ContextVar[Iterations | None] = ContextVar(
     "tinyjax_source_iterations", default=None
 )
-#: What no value can be made of.
+#: The result where no known value can be made.
 NOT_KNOWN: Final = object()
 
 
@@ -635,7 +635,7 @@ def python_number(value: Any) -> Any:
 
 
 def _with_values(value: Any, fn: Callable[[Any], Any]) -> Any:
-    """Something with other parts in place of its arrays, and texts that are known."""
+    """Replace the arrays in a value, and make the texts that then are known."""
     match value:
         case TracedText():
             return value.with_values(fn)

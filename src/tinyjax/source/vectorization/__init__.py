@@ -1,14 +1,14 @@
 """Loops whose iterations do not depend on each other, as operations on whole arrays.
 
-A loop takes some nanoseconds for each number, and its products are those of vectors. Where each
-iteration reads and writes a part of its own of the arrays that the loop changes, all iterations are
-one, of arrays with one more axis, as ``vmap`` makes it. Elsewhere the products that depend on no
-other iteration are made before the loop, as products of matrices. These are the vectorization and
-the distribution of Allen and Kennedy, "Automatic Translation of FORTRAN Programs to Vector Form",
-1987.
+A compiled loop takes some nanoseconds for each number, and multiplies vectors where matrices would
+be faster. If each iteration reads and writes only its own part of the arrays that the loop changes,
+all iterations become one program of arrays with one more axis, as by ``vmap``. In other loops, the
+products that depend on no other iteration become products of matrices before the loop. These are
+the vectorization and the distribution of Allen and Kennedy, "Automatic Translation of FORTRAN
+Programs to Vector Form", 1987.
 
-Two parts are an iteration's own where the same number stands behind the counter in every index
-along an axis: ``a[:, i + 1]``. Nothing else is looked for.
+An iteration has a part of its own if every index along one axis is the counter plus one constant,
+as in ``a[:, i + 1]``. Other patterns are not recognized.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from tinyjax.source.vectorization.loops import CountedLoop, Obstacle
 def run(
     loop: CountedLoop, place: Callable[[], Location]
 ) -> tuple[Sequence[Array], Sequence[Array]]:
-    """Run a loop, whose iterations are made at once where that is faster.
+    """Run a loop; where it is faster, all iterations at once.
 
-    With the setting ``explain`` the logger ``tinyjax`` is told which, and why others are not.
+    With the setting ``explain`` the logger ``tinyjax`` says whether they are, and why not.
 
     Args:
         loop: the loop.
         place: returns where it is, for the logger.
 
     Returns:
-        The last carry, and what else iterations return, each along a first axis.
+        The last carry, and the other results of iterations, stacked along a first axis.
     """
     at_once, whole = independent(loop), loop
     if isinstance(at_once, Obstacle):

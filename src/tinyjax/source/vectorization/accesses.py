@@ -1,8 +1,8 @@
 """The parts of arrays that the iterations of a loop read and write, also in loops inside.
 
-Two parts are of one iteration where the same number stands behind its counter in every index along
-an axis, as in ``a[:, i + 1]``. Where all that a program does with an array is within such a part,
-the program of the part alone is the same, and shorter.
+A read and a write are within the same part if their indices along an axis are the counter plus one
+constant, as in ``a[:, i + 1]``. If all reads and writes of an array are within one part, the
+program can take this part in place of the array.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OwnPart:
 
     Attributes:
         axis: the axis.
-        offset: its place in the first iteration.
+        offset: its index along the axis in the first iteration.
     """
 
     axis: int
@@ -73,12 +73,12 @@ class OwnPart:
 
 @attrs.frozen(eq=False)
 class OwnWindow:
-    """The elements of a part that a loop uses, which are at the same place in each iteration.
+    """A window of a part, which has the same place in each iteration.
 
     Attributes:
         part: the part.
-        starts: where they begin along each axis, other than that of the part.
-        sizes: how many they are along each axis.
+        starts: where the window begins along each axis other than the part's.
+        sizes: its lengths along each axis.
     """
 
     part: OwnPart
@@ -87,12 +87,12 @@ class OwnWindow:
 
     @property
     def axis(self) -> int:
-        """The axis along which the parts of iterations are."""
+        """The axis along which iterations have their parts."""
         return self.part.axis
 
     @property
     def others(self) -> list[jx.Atom | int]:
-        """The places where they begin along each axis, zero along that of the part."""
+        """The starts of the window along all axes, zero along the part's."""
         return [0 if i == self.axis else start for i, start in enumerate(self.starts)]
 
     def variable(self, x: jx.Atom) -> jx.Var:
@@ -131,12 +131,12 @@ class OwnWindow:
 
 
 class Indices:
-    """The indices in a program, by how far they are ahead of a loop's counter.
+    """The indices in a program, as a loop's counter plus constants.
 
     Args:
         program: the program.
         length: the number of iterations of the loop.
-        ahead: parameters that are the counter, and a number more.
+        ahead: for parameters that are the counter plus a constant, the constant.
     """
 
     def __init__(self, program: jx.Jaxpr, length: int, ahead: Mapping[jx.Var, int]) -> None:
@@ -149,7 +149,7 @@ class Indices:
         self._names: dict[jx.Atom | int, Hashable] = {}
 
     def offset(self, x: jx.Atom | int) -> int | None:
-        """Return by how much an integer is ahead of the counter; None where it may not be so."""
+        """Return an integer minus the counter; None if that may differ between iterations."""
         if isinstance(x, int):
             return None
         if x not in self._offsets:
@@ -176,7 +176,7 @@ class Indices:
                 return None
 
     def access(self, eqn: jx.JaxprEqn) -> Access | None:
-        """Return what an equation reads of an array, or writes to it; None for others."""
+        """Return the read or write of an array that an equation is; None for other equations."""
         match eqn.primitive, eqn.params:
             case _, DynamicSliceParams(sizes):
                 return Access(eqn.inputs[0], eqn.inputs[1:], sizes)
@@ -201,7 +201,7 @@ class Indices:
         return Access(array, tuple([places.get(axis, 0) for axis in axes]), sizes, value)
 
     def _entries(self, vector: jx.Atom) -> Sequence[jx.Atom] | None:
-        """Return the entries of an index vector, which is put together of numbers."""
+        """Return the numbers that an index vector is concatenated from."""
         if vector.aval.ndim != 1:
             return None
         if isinstance(vector, jx.Lit):
@@ -228,7 +228,7 @@ class Indices:
         }
 
     def name(self, x: jx.Atom | int) -> Hashable:
-        """Return what tells an integer apart from others, as far as equations say."""
+        """Return a key that equal integers share, as far as the equations tell."""
         number = x if isinstance(x, int) else _number(x)
         if number is not None:
             return number
@@ -242,7 +242,7 @@ class Indices:
         return self._names.get(x, x)
 
     def inside(self, eqn: jx.JaxprEqn) -> Indices | None:
-        """Return the indices in the loop that an equation is; None for other equations."""
+        """Return the indices in the body, if an equation is a loop; None for other equations."""
         params = eqn.params
         if not isinstance(params, ScanParams):
             return None
@@ -257,7 +257,7 @@ def _number(x: jx.Atom) -> int | None:
     return int(x.value) if isinstance(x, jx.Lit) and is_number else None
 
 
-# What programs do with arrays
+# The uses of arrays in programs
 
 
 @attrs.define(eq=False)
@@ -265,10 +265,10 @@ class ArrayUses:
     """The uses of some parameters of a program.
 
     Attributes:
-        owners: the parameters, and what they are after writes, with the parameters.
+        owners: for each parameter, and each array that writes to it give, the parameter.
         parts: for each parameter that is used, the parts that all uses are within.
-        accesses: the uses, but for those in loops.
-        inside: the parameters that loops use.
+        accesses: the uses outside of inner loops.
+        inside: the parameters that inner loops use.
     """
 
     owners: dict[jx.Atom, jx.Var]
@@ -279,13 +279,13 @@ class ArrayUses:
     def window(
         self, x: jx.Var, part: OwnPart, indices: Indices, own: Set[jx.Atom]
     ) -> OwnPart | OwnWindow:
-        """Return the elements of a part that are used, if they are at one place; else the part.
+        """Return the window of a part that all uses are within, if there is one; else the part.
 
         Args:
             x: the array.
             part: the part.
             indices: the indices in the program.
-            own: what differs between iterations.
+            own: the values that differ between iterations.
         """
         if x in self.inside:
             return part
@@ -307,7 +307,7 @@ class ArrayUses:
 
 
 def uses_of(indices: Indices, binders: Sequence[jx.Var]) -> ArrayUses:
-    """Return what a program does with some of its parameters."""
+    """Return the uses of some parameters of a program."""
     uses = ArrayUses({x: x for x in binders})
     for eqn in indices.program.eqns:
         if uses.owners.keys().isdisjoint(eqn.inputs):
@@ -328,7 +328,7 @@ def uses_of(indices: Indices, binders: Sequence[jx.Var]) -> ArrayUses:
 
 
 def _add_uses_inside(uses: ArrayUses, eqn: jx.JaxprEqn, inside: Indices) -> None:
-    """Add what a loop does with arrays."""
+    """Add the uses of arrays in an inner loop."""
     binders = inside.program.in_binders
     inner = uses_of(inside, binders)
     first, last = eqn.params.num_consts, eqn.params.num_consts + eqn.params.num_carry
@@ -351,12 +351,12 @@ def _add_uses_inside(uses: ArrayUses, eqn: jx.JaxprEqn, inside: Indices) -> None
 
 @attrs.define(eq=False)
 class PartProgram:
-    """A program under construction, of parts of arrays in place of these.
+    """A program under construction that takes parts of arrays in place of the arrays.
 
     Attributes:
-        indices: the indices of the program that it is made of.
-        constants: the parameters of that program that it does not change.
-        parts: for arrays, the part that stands for them.
+        indices: the indices of the original program.
+        constants: the parameters that the original program does not change.
+        parts: for each replaced array, its part.
         names: the variables of these parts.
         reads: the variables of parts of constants, which are further parameters.
         eqns: the equations.
@@ -376,7 +376,7 @@ class PartProgram:
         parts: Mapping[jx.Var, OwnPart | OwnWindow],
         constants: Sequence[jx.Var],
     ) -> PartProgram:
-        """Make the program in which parts stand for some parameters."""
+        """Make the program with parts in place of some parameters."""
         made = cls(indices, constants, dict(parts.items()))
         made.names.update((x, part.variable(x)) for x, part in parts.items())
         for eqn in indices.program.eqns:
@@ -410,7 +410,7 @@ class PartProgram:
         return [*_of_part(eqn, access, part, operand, out)]
 
     def _chosen(self, array: jx.Atom, parts: set[OwnPart]) -> OwnPart | None:
-        """Return the part of a constant that is taken in its place; None for the whole."""
+        """Return the part that replaces a constant; None if the whole constant is needed."""
         if array not in self.constants:
             return None
         return min(parts, default=None, key=lambda part: part.axis)
@@ -420,7 +420,7 @@ class PartProgram:
         return self.reads.setdefault((array, part), part.variable(array))
 
     def _loop(self, eqn: jx.JaxprEqn, inside: Indices) -> jx.JaxprEqn:
-        """Return a loop in which parts stand for what it takes."""
+        """Return an inner loop with parts in place of its operands."""
         binders, params = inside.program.in_binders, eqn.params
         uses = uses_of(inside, binders)
         parts: dict[jx.Var, OwnPart | OwnWindow] = {}
@@ -454,11 +454,11 @@ def _of_part(
     """Write the equations of a read of a part of an array, or a write to it.
 
     Args:
-        eqn: the equation that is about the array.
-        access: what it reads or writes.
+        eqn: the equation.
+        access: the read or write that it is.
         part: the part.
-        operand: the part before it.
-        out: the result.
+        operand: the variable of the part before the equation.
+        out: the variable of the result.
     """
     value = operand if access.value is None else access.value
     if operand.aval.shape == access.sizes:  # it is the whole part

@@ -28,9 +28,9 @@ class MaskedOperand:
     """An operand of a product, with zeros at places along some axes.
 
     Attributes:
-        operand: the operand without them.
-        mask: where its elements are those of the operand.
-        dims: the axes of the operand that those of the mask are.
+        operand: the operand without the zeros.
+        mask: where the product takes the operand, and not zero.
+        dims: for each axis of the mask, the axis of the operand.
     """
 
     operand: jx.Atom
@@ -44,7 +44,7 @@ MOST_ELEMENTS: Final = 1 << 24
 
 
 def _masked(loop: CountedLoop, x: jx.Atom) -> MaskedOperand | None:
-    """Return what an operand is, if its elements along some axes are chosen by a mask."""
+    """Return the masked operand that a value is; None if it is not a selection from zeros."""
     chosen = loop.indices.definitions.get(x)
     if chosen is None or chosen.primitive is not ew.select_p:
         return None
@@ -64,7 +64,7 @@ class Product:
     Attributes:
         eqn: the product.
         operands: its operands, without masks along axes that are not summed over.
-        mask: the mask of its result, and the axes of the result that those of the mask are.
+        mask: the mask of its result, with the axis of the result for each axis of the mask.
     """
 
     eqn: jx.JaxprEqn
@@ -125,7 +125,7 @@ class WindowSum:
     Attributes:
         eqn: the sum, or the product of vectors.
         operands: the vectors.
-        windows: where the elements that are summed up begin and end.
+        windows: the window of each vector.
     """
 
     eqn: jx.JaxprEqn

@@ -34,9 +34,9 @@ class IndependentIterations:
 
     Attributes:
         loop: the loop.
-        own: for each array that it changes, which part of it is an iteration's own.
-        terms: for parameters to which each iteration adds, the sum of what it adds.
-        program: an iteration, of parts.
+        own: for each array that the loop changes, the part that is an iteration's own.
+        terms: for each parameter that iterations add to, the sum of an iteration's terms.
+        program: the program of an iteration, which takes parts.
     """
 
     loop: CountedLoop
@@ -89,7 +89,7 @@ class IndependentIterations:
         return after, [sh.move_batch_axis(x, axis, 0, loop.length) for x, axis in rest]
 
     def _starts(self, values: Mapping[jx.Var, Array]) -> dict[jx.Var, list[Array | int]]:
-        """Return where the elements of each array begin that are at one place."""
+        """Return the starts of each array's window."""
         starts = {
             x: own.others if isinstance(own, OwnWindow) else [] for x, own in self.own.items()
         }
@@ -105,7 +105,7 @@ class IndependentIterations:
 
     @property
     def obstacle(self) -> Obstacle | None:
-        """Return why all iterations at once would not be faster, if so."""
+        """Return why making all iterations at once would not be faster; None if it would."""
         program = self.program
         sources = [*self.loop.slices, *program.reads.values()]
         sources += [program.names[x] for x in self.own]
@@ -166,7 +166,7 @@ def _is_plain(eqn: jx.JaxprEqn) -> bool:
 
 
 def _terms(loop: CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
-    """Return the parameters to which an iteration adds, and does no more, with the additions."""
+    """Return the parameters that an iteration only adds to, with the additions."""
     body = loop.body.jaxpr
     uses = Counter([*[x for eqn in body.eqns for x in eqn.inputs], *body.outs])
     sums: dict[jx.Var, list[jx.JaxprEqn]] = {}
@@ -185,7 +185,7 @@ def _terms(loop: CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
 
 
 def _adds(eqn: jx.JaxprEqn, total: jx.Atom) -> bool:
-    """Return whether an equation adds something to a total, or gives it another weak type."""
+    """Return whether an equation adds to a total, or only changes whether its type is weak."""
     if eqn.primitive is ew.convert_element_type_p:
         return bool(eqn.out_binders[0].aval.dtype == total.aval.dtype)
     return eqn.primitive is ew.add or (eqn.primitive is ew.sub and eqn.inputs[0] is total)

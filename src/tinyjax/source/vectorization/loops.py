@@ -16,7 +16,7 @@ from tinyjax.source.vectorization.accesses import Indices
 
 
 class Obstacle(Enum):
-    """A reason why a loop stays one."""
+    """A reason why a loop stays a loop."""
 
     CONTROL_FLOW = "an iteration contains a choice, a loop of unknown length, or an effect"
     CARRIED = "an iteration takes a value that the one before has computed"
@@ -31,7 +31,7 @@ class CountedLoop:
     """A loop that counts from zero.
 
     Attributes:
-        body: the program of an iteration, of what it closes over, carry, rows and counter.
+        body: the program of an iteration, which takes constants, carry, rows and counter.
         state: the first carry.
         rows: the arrays of which each iteration takes a row.
         length: the number of iterations.

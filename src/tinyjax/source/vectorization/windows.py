@@ -18,11 +18,11 @@ from tinyjax.core.values import Array
 
 @attrs.frozen(eq=False)
 class SummedWindow:
-    """The elements of a vector from one place on, up to another.
+    """A slice of a vector with traced bounds.
 
     Attributes:
-        start: the first place; None for that of the vector.
-        stop: the place behind the last; None for that of the vector.
+        start: the index of the first element; None for the vector's first.
+        stop: the index behind the last element; None for the vector's end.
     """
 
     start: jx.Atom | None
@@ -36,7 +36,7 @@ class SummedWindow:
 
 
 def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> SummedWindow | None:
-    """Return the window whose mask a vector of truth values is; None where it is another."""
+    """Return the window whose mask a vector of truth values is; None if it is no such mask."""
     eqn = definitions.get(mask)
     if eqn is None or mask.aval.ndim != 1:
         return None
@@ -56,7 +56,7 @@ def window_of(definitions: Mapping[jx.Atom, jx.JaxprEqn], mask: jx.Atom) -> Summ
 
 
 def _together(first: SummedWindow | None, second: SummedWindow | None) -> SummedWindow | None:
-    """Return the window that begins as one does, which has no stop, and ends as the other does."""
+    """Return the intersection of a window without a stop and one without a start, or None."""
     if first is None or second is None:
         return None
     if first.stop is None and second.start is None:
@@ -72,7 +72,7 @@ def _together(first: SummedWindow | None, second: SummedWindow | None) -> Summed
 def inside_window(
     definitions: Mapping[jx.Atom, jx.JaxprEqn], x: jx.Atom
 ) -> tuple[jx.Atom, SummedWindow | None]:
-    """Return the vector that one is within a window, and the window; else itself and None."""
+    """Return vector and window if a vector is masked by a window; else the vector and None."""
     chosen = definitions.get(x)
     if chosen is None or chosen.primitive is not ew.select_p:
         return x, None
