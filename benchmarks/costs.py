@@ -1,4 +1,4 @@
-"""``python -m benchmarks.costs``: fit the quantities of the cost model to programs.
+"""``python -m benchmarks.costs``: fit the quantities of the cost models to programs.
 
 The programs are those of ``real_programs``, and single operations. Each is evaluated by NumPy and
 compiled by XLA, and what the model says of it is linear in its quantities. They are fitted to the
@@ -38,6 +38,7 @@ RUNS: Final = 20
 FITTED: Final = {
     "NUMPY": ("line", "number", "function", "element", "flop", "run", "step"),
     "XLA": (*("program", "arithmetic", "product", "scatter", "reduction", "function", "solution"),),
+    "ROLLING": ("equation", "control_flow"),
 }
 
 
@@ -110,18 +111,16 @@ def measured(title: str, fun: Callable[..., Any], args: Sequence[Any]) -> Measur
     )
 
 
-def counts(
-    record: str, programs: Sequence[Measured], total: Callable[[costs.Cost], float]
-) -> Floats:
+def counts(record: str, programs: Sequence[Measured], total: Callable[[Jaxpr], float]) -> Floats:
     """Return how often each quantity is in what the model says of each program."""
     model, whole = getattr(costs, record), costs.cost_of
-    none = dict.fromkeys(FITTED[record], 0.0)
+    none: dict[str, Any] = dict.fromkeys(FITTED[record], 0)
     columns = []
     try:
         costs.cost_of = costs._cost  # nothing is remembered
         for name in FITTED[record]:
-            setattr(costs, record, attrs.evolve(model, **{**none, name: 1.0}))
-            columns.append([total(costs._cost(program.jaxpr)) for program in programs])
+            setattr(costs, record, attrs.evolve(model, **{**none, name: 1}))
+            columns.append([total(program.jaxpr) for program in programs])
     finally:
         setattr(costs, record, model)
         costs.cost_of = whole
@@ -139,7 +138,9 @@ def error(predicted: Floats, times: Floats) -> float:
     return float(np.exp(np.median(np.abs(np.log(np.maximum(predicted, 1e-9) / times)))))
 
 
-def show(record: str, matrix: Floats, times: Floats, power: float, offset: float) -> None:
+def show(
+    record: str, matrix: Floats, times: Floats, power: float, offset: float, per_second: float = 1
+) -> None:
     """Fit quantities, and print them beside the model's.
 
     Args:
@@ -148,12 +149,15 @@ def show(record: str, matrix: Floats, times: Floats, power: float, offset: float
         times: what each takes.
         power: that of the sum which is a program's time.
         offset: what is added to it.
+        per_second: the units of the quantities in a second.
     """
     model = np.array([getattr(getattr(costs, record), name) for name in FITTED[record]])
-    sums = np.maximum(times - offset, 1e-4) ** (1 / power)
+    sums = per_second * np.maximum(times - offset, 1e-4) ** (1 / power)
     fitted = fit(matrix, sums)
-    wrong = [error((matrix @ x) ** power + offset, times) for x in (model, fitted)]
-    title = f"{record}: seconds; wrong by factors of {wrong[0]:.1f} and {wrong[1]:.1f}"
+    predicted = [(matrix @ x / per_second) ** power + offset for x in (model, fitted)]
+    wrong = [error(x, times) for x in predicted]
+    unit = "milliseconds" if per_second > 1 else "seconds"
+    title = f"{record}: {unit}; wrong by factors of {wrong[0]:.1f} and {wrong[1]:.1f}"
     table = Table("quantity", "model", "fitted", "programs", title=title)
     for name, old, new, column in zip(FITTED[record], model, fitted, matrix.T, strict=True):
         table.add_row(name, f"{old:.2g}", f"{new:.2g}", str(int(np.count_nonzero(column))))
@@ -166,12 +170,14 @@ def main() -> int:
     programs = [measured(p.title, p.build(own.module), p.data()) for p in PROGRAMS]
     programs += [measured(*program) for program in single_operations()]
     evaluated = [program for program in programs if program.evaluating is not None]
-    matrix = counts("NUMPY", evaluated, lambda cost: cost.compiled_seconds)
+    matrix = counts("NUMPY", evaluated, lambda jaxpr: costs._cost(jaxpr).compiled_seconds)
     show("NUMPY", matrix, np.array([p.evaluating for p in evaluated], float), 1.0, 0.0)
     empty = measured("empty", lambda x: x, (np.float32(0.5),)).compiling
-    matrix = counts("XLA", programs, lambda cost: cost.weight)
+    matrix = counts("XLA", programs, lambda jaxpr: costs._cost(jaxpr).weight)
     compiling = np.array([program.compiling for program in programs])
     show("XLA", matrix, compiling, costs.XLA.growth, empty)
+    matrix = counts("ROLLING", programs, lambda jaxpr: costs.milliseconds_unrolled(jaxpr.eqns))
+    show("ROLLING", matrix, compiling, 1.0, empty, 1e3)
     return 0
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -11,9 +12,9 @@ import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import source
+from tinyjax._extensions import costs
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import CheckFailedError
-from tinyjax.source.staging import loops
 
 Function = Callable[[Any], Any]
 ROLLED: list[Any] = []
@@ -280,7 +281,7 @@ def test_values(fun: Function) -> None:
 def test_single_precision(fun: Function, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's known values are of double precision, so decisions are as in the unrolled loop."""
     found = [float(tinyjax.jit(fun, control_flow="source")(x)) for x in POINTS]
-    monkeypatch.setattr(loops, "_WORTH_IT", math.inf)
+    monkeypatch.setattr(costs, "ROLLING", attrs.evolve(costs.ROLLING, with_choices=10**9))
     expected = [float(tinyjax.jit(source.stage(fun))(x)) for x in POINTS]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -433,8 +434,8 @@ def times(x: Any, most: int) -> Any:
 def test_loops_of_few_iterations(
     fun: Callable[[Any, int], Any], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_WORTH_IT_WITH_WRITES", "_WORTH_IT_IF_SHORT", "_WORTH_TRYING"):
-        monkeypatch.setattr(loops, name, 0)
+    always = attrs.evolve(costs.ROLLING, with_writes=0, short_with_writes=0, trial=0)
+    monkeypatch.setattr(costs, "ROLLING", always)
     program = source.stage(lambda x: fun(x, most))
     with tinyjax.default_dtypes("float64"):
         assert float(tinyjax.jit(program)(0.7)) == pytest.approx(fun(0.7, most))

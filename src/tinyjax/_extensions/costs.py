@@ -1,7 +1,8 @@
 """Estimates of a program's cost from its equations: its work, and the time of NumPy and of XLA.
 
 Tiers choose by the time to evaluate a program with NumPy and to compile it. The planner of
-rematerialization chooses by the work of what is compiled, which the explorer shows.
+rematerialization chooses by the work of compiled operations, which the explorer shows. Staging of
+source chooses by the time to compile the iterations of an unrolled loop.
 """
 
 from __future__ import annotations
@@ -214,6 +215,7 @@ class NumPyTimes(records.Record):
         function: such a line with a function such as ``exp``, which NumPy applies to numbers, too.
         element: an element of an operand or a result.
         flop: a floating point operation, beside one for each element.
+        call: to call a program, besides its equations.
         run: to begin and end a program that another one runs.
         plan: to plan an equation when its program is first evaluated.
         write: to write an equation as a line, and have Python compile that.
@@ -232,6 +234,7 @@ class NumPyTimes(records.Record):
     function: float = 3e-7
     element: float = 2e-10
     flop: float = 1e-11
+    call: float = 2e-5
     run: float = 2e-6
     plan: float = 1.2e-5
     write: float = 5e-5
@@ -278,6 +281,46 @@ class XLATimes(records.Record):
 
 
 XLA: Final = XLATimes()
+
+
+@attrs.frozen(eq=False, repr=False)
+class RollingTimes(records.Record):
+    """The times of compilation by which a loop of Python becomes a loop of the program.
+
+    They are whole milliseconds. Most equations of an unrolled loop are of single numbers, which
+    ``XLATimes`` neglects. ``benchmarks.costs`` holds the first two against compiled programs; the
+    others say how much time rolling must save. Unrolling makes a program without conditionals fast,
+    so rolling it must save more.
+
+    Attributes:
+        equation: an equation.
+        control_flow: a conditional or a loop, besides the programs in it.
+        with_choices: the least time of iterations with conditionals.
+        without_choices: the same without conditionals.
+        with_writes: the same in a program that changes arrays in place, whose gradients are longer.
+        short_with_writes: the same for few iterations without loops, which XLA makes one piece of
+            machine code if they are unrolled.
+        trial: the time of the iterations so far from which on rolling is tried, if Python knows
+            the condition of a ``while`` loop, but not the number of iterations.
+    """
+
+    equation: int = 1
+    control_flow: int = 40
+    with_choices: int = 600
+    without_choices: int = 5000
+    with_writes: int = 60
+    short_with_writes: int = 200
+    trial: int = 8
+
+
+ROLLING: Final = RollingTimes()
+
+
+def milliseconds_unrolled(eqns: Sequence[jx.JaxprEqn]) -> int:
+    """Estimate the time to compile the equations of an iteration, in milliseconds."""
+    inner = [milliseconds_unrolled(jaxpr.eqns) for e in eqns for jaxpr in jx.subjaxprs(e.params)]
+    loops = sum(eqn.primitive.name in ("cond", "scan", "while") for eqn in eqns)
+    return ROLLING.equation * len(eqns) + ROLLING.control_flow * loops + sum(inner)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -28,10 +28,11 @@ from tinyjax.core.tracing.jaxpr import effects
 from tinyjax.core.transforms.linearize import LinearizedJaxpr, keeping
 
 #: So many kept states, or more, are equally far apart. Fewer are placed by the binomial schedule.
+#: (``python -m benchmarks.loops``)
 MANY: Final = 64
 #: Residuals of a loop of unknown length are stacked if those of so many iterations fit into
 #: ``memory``, and those of one iteration have this many times fewer bytes than a state. The stack
-#: has at most four times as many rows.
+#: has at most four times as many rows. (The knapsack of ``python -m benchmarks.in_place``)
 _SOME: Final = 256
 _SMALLER: Final = 4
 

@@ -21,7 +21,7 @@ import attrs
 
 from tinyjax import config, errors
 from tinyjax._base import blas, forks, records
-from tinyjax._extensions.costs import EAGER_ONLY, cost_of
+from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
 from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
@@ -152,12 +152,11 @@ forks.register(after_in_child=_begin_anew)
 # iterations count, each by what its program is estimated to take.
 
 
-#: What evaluation may cost before the program is compiled, as a share of what that costs: less
+#: The time of evaluation before a program is compiled, as a share of the time to compile it: less
 #: where loops are of unknown length, since one that has gone on for long most likely goes on.
+#: (``python -m benchmarks.waiting``)
 _SHARE: Final = 0.25
 _SHARE_OF_UNKNOWN: Final = 0.15
-#: What a call costs besides its equations, in seconds.
-_SECONDS_PER_CALL: Final = 2e-5
 #: Who evaluates so many calls most likely makes another: the program is compiled in the background
 #: after the last. Fewer calls are often all.
 _REPEATED: Final = 8
@@ -200,7 +199,7 @@ def _in_words(seconds: float) -> str:
 
 def _decide(jaxpr: jx.Jaxpr) -> Decision:
     cost = cost_of(jaxpr)
-    compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
+    compiling, evaluating = cost.seconds_to_compile, NUMPY.call + cost.seconds_to_evaluate
     if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
         return Decision(0, "a loop of unknown length has effects")

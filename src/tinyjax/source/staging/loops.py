@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
+from tinyjax._extensions import costs
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.primitives import WhileParams
 from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
@@ -36,17 +37,6 @@ from tinyjax.source.staging.session import Iteration, RaisedError, TracedEndErro
 T = TypeVar("T")
 #: A loop that cannot be a loop of the program is unrolled if it has at most so many iterations.
 _MOST_UNROLLED: Final = 64
-#: Milliseconds of compilation from which on a loop is rolled up, if its iterations have conditions,
-#: and if they do not: then unrolling is what makes its program fast.
-_WORTH_IT: Final = 600
-_WORTH_IT_WITHOUT_CHOICES: Final = 5000
-#: The same in a program that changes arrays in place; and for few iterations without loops in them,
-#: which make one piece of machine code if they are unrolled.
-_WORTH_IT_WITH_WRITES: Final = 60
-_WORTH_IT_IF_SHORT: Final = 200
-#: A ``while`` loop whose condition Python knows is tried to be rolled up once its iterations so far
-#: have so many equations.
-_WORTH_TRYING: Final = 8
 #: A loop is rolled up after at most so many iterations, or not at all: its names may be bound to
 #: arrays of the program only after some iterations.
 _TRIES: Final = 3
@@ -307,7 +297,7 @@ class LoopRun:
         """
         session, recorded = self.run.session, len(start.trace.eqns)
         first = rolling.iteration_of(start.trace.eqns[start.mark[0] :], chooses)
-        if first.cost < _WORTH_IT_WITH_WRITES or not start.can_return(session):
+        if first.cost < costs.ROLLING.with_writes or not start.can_return(session):
             return None
         undo, run = start.go_back(session), self.run.aside()
         run.forget(self.loop.blocks)
@@ -337,16 +327,17 @@ class LoopRun:
         """
         counting = self.loop.counting
         if counting is None:
-            return iteration.cost * count >= _WORTH_TRYING
+            return iteration.cost * count >= costs.ROLLING.trial
         return self._is_worth_rolling(iteration, len(self.items) - after[counting.counter])
 
     def _is_worth_rolling(self, iteration: Iteration, count: int) -> bool:
         """Return whether rolling so many iterations saves enough time."""
-        worth_it = _WORTH_IT if iteration.chooses else _WORTH_IT_WITHOUT_CHOICES
+        times = costs.ROLLING
+        least = times.with_choices if iteration.chooses else times.without_choices
         if self.run.session.buffers:
             is_short = count < _SHORT and not iteration.loops
-            worth_it = _WORTH_IT_IF_SHORT if is_short else _WORTH_IT_WITH_WRITES
-        return bool(iteration.cost * count >= worth_it)
+            least = times.short_with_writes if is_short else times.with_writes
+        return bool(iteration.cost * count >= least)
 
     def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
         """Roll up a loop whose iterations were rolled up in an earlier run; None if that fails."""

@@ -19,6 +19,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax._base.frames import Location
+from tinyjax._extensions.costs import milliseconds_unrolled
 from tinyjax.core.tracing import jaxpr as jx, staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source import vectorization
@@ -30,8 +31,6 @@ from tinyjax.source.staging.run import ProgramRun
 from tinyjax.source.staging.session import Buffer, Iteration, Session, buffers_in, restore
 from tinyjax.source.vectorization.loops import CountedLoop
 
-#: The milliseconds that a conditional or a loop takes to compile; another equation takes one.
-_CONTROL_FLOW: Final = 40
 #: The assumed number of iterations where it is not known: more than the one that is staged.
 _UNKNOWN: Final = 2
 #: A loop whose condition Python knows is rolled up if it has fewer iterations.
@@ -50,19 +49,10 @@ def recording() -> staging.StagingTrace | None:
     return trace
 
 
-def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
-    """Return an estimate of the time to compile equations, in milliseconds."""
-    cost = len(eqns)
-    for eqn in eqns:
-        inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
-        cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
-    return cost
-
-
 def iteration_of(eqns: Sequence[jx.JaxprEqn], chooses: bool) -> Iteration:
     """Describe an iteration by its equations, given whether it has conditionals."""
     loops = any(eqn.primitive.name in ("scan", "while") for eqn in eqns)
-    return Iteration(_cost(eqns), chooses, loops, endless(eqns))
+    return Iteration(milliseconds_unrolled(eqns), chooses, loops, endless(eqns))
 
 
 def endless(eqns: Sequence[jx.JaxprEqn]) -> int:

@@ -21,10 +21,12 @@ from tinyjax.source.vectorization.loops import (
     is_product,
 )
 
+# ``python -m benchmarks.vectorization`` measures both thresholds, on both sides of each.
+
 #: The elements that all iterations may compute at once: a gradient of more, which keeps them, takes
-#: longer than one of the loop (``python -m benchmarks.vectorization``).
+#: longer than one of the loop.
 MOST_ELEMENTS: Final = 1 << 19
-#: An iteration that computes so many is fast enough by itself, but for its products.
+#: An iteration that computes so many elements without products is as fast in a loop.
 LONG: Final = 1 << 12
 
 
