@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tinyjax
+from raising import raises
 from tinyjax import source
+from tinyjax.errors import CheckFailedError
 
 pytestmark = pytest.mark.usefixtures("each_tier")
 
@@ -193,6 +195,20 @@ def test_rules_of_users_compute_numbers_in_64_bits() -> None:
     gradient = tinyjax.grad(lambda x: third(x).sum())
     for slope in (gradient(X), tinyjax.jit(gradient)(X)):
         np.testing.assert_allclose(slope, np.full(3, 1 / 3), rtol=1e-15)
+
+
+@pytest.mark.parametrize("digits", [1, 3, 17, 18, 19, 20])
+def test_rounded_integers_are_right_or_refused(digits: int) -> None:
+    program = tinyjax.jit(lambda n: round(n, -digits), control_flow="source")
+    unit, greatest = 10**digits, 2**63 - 1
+    numbers = {sign * (unit // 2 + i) for sign in (-1, 1) for i in (-1, 0, 1)}
+    numbers |= {sign * greatest // 10 * 10 + i for sign in (-1, 1) for i in range(-3, 8)}
+    for n in sorted(x for x in numbers if abs(x) <= greatest):
+        if abs(round(n, -digits)) <= greatest:
+            assert int(program(np.int64(n))) == round(n, -digits)
+        else:
+            with raises(CheckFailedError, match="more than 64 bits"):
+                int(program(np.int64(n)))
 
 
 def test_narrow_programs_stay_narrow() -> None:

@@ -148,14 +148,18 @@ def rounded(value: Any, ndigits: Any = None) -> Any:
 
 
 def _rounded_integer(n: Array, digits: int) -> Array:
-    if digits > _MOST_DIGITS_OF_INTEGERS:
-        return jnp.zeros_like(n)
     unit = 10**digits
+    if digits > _MOST_DIGITS_OF_INTEGERS:
+        half = min(unit // 2, _GREATEST)
+        _check_bits(jnp.where((n > half) | (n < -half), 2.0**63, 0.0))
+        return jnp.zeros_like(n)
     count, rest = n // unit, n % unit
-    up = (2 * rest > unit) | ((2 * rest == unit) & (count % 2 == 1))
-    return _integer((count + up) * unit)
+    count = count + ((rest > unit - rest) | ((rest == unit - rest) & (count % 2 == 1)))
+    _check_bits(jnp.where(jnp.abs(count) > _GREATEST // unit, 2.0**63, 0.0))
+    return _integer(count * unit)
 
 
+_GREATEST: Final = 2**63 - 1
 #: The largest power of 10 that integers of 64 bits have, as a number of digits.
 _MOST_DIGITS_OF_INTEGERS: Final = 18
 #: Powers of 10 up to this one are floats.
