@@ -730,13 +730,8 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         if is_record_class(fun):
             return constructor_forward
     elif isinstance(fun, BuiltinFunctionType):
-        owner, name = fun.__self__, fun.__name__
-        if isinstance(owner, str) or name in _COUNTING:
-            return zero_forward
-        if isinstance(owner, (list, dict, set, np.ndarray)) and name in syntax.WRITING:
-            _refuse(fun, _IN_PLACE)
-        if _has_method(owner, name):
-            return method_forward
+        if (forward := _forward_of_builtin(fun)) is not None:
+            return forward
     elif isinstance(getattr(type(fun), "__call__", None), FunctionType):  # noqa: B004 - its type
         return instance_forward
     if not _is_active(fun, *args, *kwargs.values()):
@@ -745,6 +740,16 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         _refuse(fun, _INSTEAD)
     reason = objects.REASONS.get(fun)
     _refuse(fun, f"{_AS_RECORD} Its objects are no variables: {reason}" if reason else _AS_RECORD)
+
+
+def _forward_of_builtin(fun: BuiltinFunctionType) -> Forward | None:
+    """Return the function for a method of a built-in class; None where it has no derivative."""
+    owner, name = fun.__self__, fun.__name__
+    if isinstance(owner, str) or name in _COUNTING:
+        return zero_forward
+    if isinstance(owner, (list, dict, set, np.ndarray)) and name in syntax.WRITING:
+        _refuse(fun, _IN_PLACE)
+    return method_forward if _has_method(owner, name) else None
 
 
 def _is_active(*values: Any) -> bool:

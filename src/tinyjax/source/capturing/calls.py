@@ -439,19 +439,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if of_class in _NUMBERS and ndarrays.holds_captured(args):
         return _call_of_number(g, of_class, args if is_unbound else (owner, *args))
     if isinstance(owner, np.ndarray):
-        if g.__name__ == "astype":
-            runs.check_no_text(owner)
-        if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
-            function, method, *operands = args
-            operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
-            return ndarrays.apply_ufunc(function, method, operands, kwargs)
-        ufunc = ndarrays.OPERATORS.get(g.__name__)
-        if ufunc is not None and ndarrays.holds_captured(args):
-            operands = (*args, owner) if g.__name__.startswith("__r") else (owner, *args)
-            return _call_ufunc(ufunc, operands, {})
-        if ndarrays.holds_captured(args) and (func := getattr(np, g.__name__, None)) is not None:
-            return ndarrays.apply_function(func, (owner, *args), kwargs)
-        return ndarrays.with_data(g, args, kwargs)
+        return _call_of_array(g, owner, args, kwargs)
     if type(owner) is np.ufunc:
         if ndarrays.are_captured(args, kwargs):
             return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
@@ -462,13 +450,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
-        if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
-            result = counterparts[0](g, args, kwargs)
-            if result is not NotImplemented:
-                return result
-        if ndarrays.holds_captured(args):
-            stores.note(owner)
-        return g(*[captured_function(x) for x in args], **kwargs)
+        return _call_of_object(g, owner, args, kwargs)
     if g in _HIGHER:
         return _call_higher(g, args, kwargs)
     module = getattr(g, "__module__", None) or ""
@@ -477,6 +459,35 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if module.startswith("numpy") and ndarrays.are_traced(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
+
+
+def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) -> Any:
+    """Call a method of an array with data."""
+    if g.__name__ == "astype":
+        runs.check_no_text(owner)
+    if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
+        function, method, *operands = args
+        operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
+        return ndarrays.apply_ufunc(function, method, operands, kwargs)
+    if not ndarrays.holds_captured(args):
+        return ndarrays.with_data(g, args, kwargs)
+    if (ufunc := ndarrays.OPERATORS.get(g.__name__)) is not None:
+        operands = [*args, owner] if g.__name__.startswith("__r") else [owner, *args]
+        return _call_ufunc(ufunc, operands, {})
+    if (func := getattr(np, g.__name__, None)) is not None:
+        return ndarrays.apply_function(func, (owner, *args), kwargs)
+    return ndarrays.with_data(g, args, kwargs)
+
+
+def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
+    """Call a method in C of another object."""
+    if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
+        result = counterparts[0](g, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    if ndarrays.holds_captured(args):
+        stores.note(owner)
+    return g(*[captured_function(x) for x in args], **kwargs)
 
 
 #: Classes of Python's numbers, each of which takes those before it.

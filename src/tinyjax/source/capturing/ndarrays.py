@@ -1192,11 +1192,15 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         value = unwrap(to_array(value) if type(value) in (list, tuple) else value)
     if not view.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    traced_key = is_traced_key(key)
-    if not (target._captured_is_traced or traced_key or isinstance(value, Array)):
+    if not (target._captured_is_traced or is_traced_key(key) or isinstance(value, Array)):
         _write_data(view, key, value, how)
         return
-    memory = target._captured_memory
+    _write_traced(target, key, value, how)
+
+
+def _write_traced(target: CapturedArray, key: Any, value: Any, how: str) -> None:
+    """Write into an array, of which the contents, the key or the value are traced."""
+    memory, view, traced_key = target._captured_memory, target._captured_view, is_traced_key(key)
     if isinstance(value, Array):
         value = cast_to(value, view.dtype)
     else:

@@ -450,23 +450,32 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_partial and not passes(fun, args):
         return ragged.call(fun, tuple([at_now(x) for x in args]), kwargs)
     if fun is operator.getitem and not isinstance(args[0], (tuple, list, dict)):
-        container, index = args[0], at_now(args[1])
-        if isinstance(container, Array) and ragged.is_traced(index):
-            return ragged.read(container, index)
-        if _is_traced_mask(index) and _is_mask(index, container.shape):
-            return Selected(index, at_now(container))
-        if not isinstance(container, StagedArray):
-            return NOT_TAKEN
-        if _holds_point(args[1]):
-            raise staging_values.not_staged("an array without axes is an index, which copies.")
-        return container.item(index)
+        return _item(*args)
     goes_through = runtime.is_in(fun, certainty.ITERATING) and not (fun in (min, max) and args[1:])
     if goes_through and any(isinstance(x, StagedArray) for x in args):
         parts = [_rows(x) if isinstance(x, StagedArray) else x for x in args]
         return session.this_session().call(fun, tuple(parts), kwargs)
     if not args or not isinstance(args[0], StagedArray):
         return NOT_TAKEN
-    array, *rest = args
+    return _of_array(fun, args[0], args[1:], kwargs)
+
+
+def _item(container: Any, key: Any) -> Any:
+    """Return an item of an array; ``NOT_TAKEN`` unless the array or the index needs it."""
+    index = at_now(key)
+    if isinstance(container, Array) and ragged.is_traced(index):
+        return ragged.read(container, index)
+    if _is_traced_mask(index) and _is_mask(index, container.shape):
+        return Selected(index, at_now(container))
+    if not isinstance(container, StagedArray):
+        return NOT_TAKEN
+    if _holds_point(key):
+        raise staging_values.not_staged("an array without axes is an index, which copies.")
+    return container.item(index)
+
+
+def _of_array(fun: Any, array: StagedArray, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of an array, which may return it, or a view."""
     if fun is getattr:
         return _attribute_of(array, rest[0])
     if fun in (runtime.items_of, runtime.unpacked, runtime.unpacked_star):
@@ -478,7 +487,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if fun in (np.real, np.imag):
         return _part(array, fun.__name__)
     if runtime.is_in(fun, facts.VIEWING):
-        return _views(array, fun, tuple(rest), kwargs)
+        return _views(array, fun, rest, kwargs)
     return NOT_TAKEN
 
 

@@ -203,21 +203,9 @@ def _captured(fun: Any, args: Any, kwargs: Any, reason: Exception) -> Any:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    iterations = staging_values.current_iterations.get()
-    if arrays.concerned(fun, args, kwargs):
-        args, kwargs = _without_known(args, kwargs)
-        result = arrays.call(fun, args, kwargs)
-        if result is not arrays.NOT_TAKEN:
-            return result
-    elif (
-        iterations is not None
-        and staging_values.holds_known((args, kwargs))
-        and not _passes_on(fun)
-    ):
-        iterations = staging_values.iterations_of((args, kwargs), iterations)
-        result, args, kwargs = _call_known(iterations, fun, args, kwargs)
-        if result is not staging_values.NOT_KNOWN:
-            return result
+    result, args, kwargs = _call_by_values(fun, args, kwargs)
+    if result is not arrays.NOT_TAKEN:
+        return result
     if runtime.is_in(fun, syntax.IN_PLACE) and np.ndim(args[0]):
         raise staging_values.not_staged(
             f"operator.{fun.__name__} by another name is not taken in a program that is "
@@ -236,11 +224,14 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if traced or (_is_conditional() and effects.effect_with(fun, args)):
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
-        case _ if fun is runtime.enter or fun is runtime.leave:
-            if fun is runtime.enter and _is_conditional():
+        case _ if fun is runtime.enter:
+            if _is_conditional():
                 effects.check_manager(*args)
             with _in_session() as session:
-                return session.enter(*args) if fun is runtime.enter else session.leave(*args)
+                return session.enter(*args)
+        case _ if fun is runtime.leave:
+            with _in_session() as session:
+                return session.leave(*args)
         case _ if fun is print and (staging_values.holds_tracer(args) or _is_conditional()):
             if kwargs.get("file") not in (None, sys.stdout, sys.stderr):
                 raise staging_values.not_staged("print() to a file is not staged.")
@@ -257,6 +248,26 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _call_by_values(
+    fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Make a call of arrays that change, or of values known in each iteration of a loop.
+
+    Returns:
+        The result; or ``NOT_TAKEN`` and the arguments for another way to call.
+    """
+    iterations = staging_values.current_iterations.get()
+    if arrays.concerned(fun, args, kwargs):
+        args, kwargs = _without_known(args, kwargs)
+        return arrays.call(fun, args, kwargs), args, kwargs
+    if iterations is None or not staging_values.holds_known((args, kwargs)) or _passes_on(fun):
+        return arrays.NOT_TAKEN, args, kwargs
+    iterations = staging_values.iterations_of((args, kwargs), iterations)
+    result, args, kwargs = _call_known(iterations, fun, args, kwargs)
+    is_known = result is not staging_values.NOT_KNOWN
+    return result if is_known else arrays.NOT_TAKEN, args, kwargs
 
 
 def _is_given_changing(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

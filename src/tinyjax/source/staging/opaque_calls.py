@@ -256,18 +256,9 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     operands = (*args, *kwargs.values())
     if substitute is not None:
         return substitute if _concerns(function, operands) else None
-    if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
-        is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
-        return text_of(function) if is_text else None
-    if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, (list, tuple)):
-        compared = function.__name__ in ("count", "index") and len(operands) == 1
-        if not compared or not holds_tracer((function.__self__, operands), undecided=True):
-            return None
-        of_items = operators.count_of if function.__name__ == "count" else operators.index_of
-        return functools.partial(of_items, function.__self__)
-    if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
-        own = jnp.asarray(function.__self__)
-        return getattr(own, function.__name__) if holds_tracer(operands) else None
+    owner = function.__self__ if isinstance(function, BuiltinFunctionType) else None
+    if isinstance(owner, (str, list, tuple, np.ndarray)):
+        return _replaced_method(owner, function, operands)
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
     if _is_method(function) and any(isinstance(x, (list, tuple)) for x in operands):
@@ -278,6 +269,23 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return None  # options that change no values
     ours = list_counterpart(function)
     return ours if ours.takes(tuple(args), kwargs) else None  # NumPy's protocols know its options
+
+
+def _replaced_method(owner: Any, method: Any, operands: tuple[Any, ...]) -> Leaf | None:
+    """Return the function to call in place of a method of a text, a sequence or an array."""
+    name = method.__name__
+    if isinstance(owner, (list, tuple)):
+        compared = name in ("count", "index") and len(operands) == 1
+        if not compared or not holds_tracer((owner, operands), undecided=True):
+            return None
+        of_items = operators.count_of if name == "count" else operators.index_of
+        return functools.partial(of_items, owner)
+    if not holds_tracer(operands):
+        return None
+    if isinstance(owner, str):
+        return text_of(method) if name in ("format", "format_map", "join") else None
+    own: Leaf = getattr(jnp.asarray(owner), name)
+    return own
 
 
 def _is_method(function: Any) -> bool:
