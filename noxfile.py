@@ -442,7 +442,10 @@ def memory(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Measure two commits of tinyjax: ``nox -s compare -- main .``; ``.`` is the working tree."""
+    """Compare two commits: their programs, and their speed; ``nox -s compare -- main .``.
+
+    ``.`` is the working tree. With ``--programs`` nothing is measured.
+    """
     install(session, ".", "bench")
     run(session, "python", "-m", "benchmarks.compare", *session.posargs)
 

@@ -1,9 +1,8 @@
 """The budgets of the package: lines, calls and files of five walks, words of extensions.
 
 ``python -m tools.budgets`` in ``tests/`` writes what is measured to budgets.json and to the table
-in docs/contributing.md, and digests of programs to replay.json (``replay``). The numbers are
-ceilings: what falls below them needs no change here. A commit that raises one says in its message
-what the reader gets for it.
+in docs/contributing.md. The numbers are ceilings: what falls below them needs no change here. A
+commit that raises one says in its message what the reader gets for it.
 """
 
 import ast
@@ -20,8 +19,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypedDict
 
-from tools import replay
-
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "tinyjax"
 NOTES: Final = Path(__file__).with_name("budgets.json")
@@ -31,12 +28,11 @@ TEXT: Final = f"""{HEADING}
 Lines are a cost. `tests/house/test_budgets.py` holds each folder to a number of code lines (no
 blanks, comments or docstrings), and five walks through the package to numbers of calls and of
 files, all of them at most. It also counts where the core speaks of devices, NaNs and callbacks.
-`tests/tools/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
-and as StableHLO, which the same test holds.
 
-`python -m tools.budgets` in `tests/` measures all of it and writes both files and this section,
-which shows the figures of the day it was made. A commit that raises a number says in its message
-what the reader gets for it; one that changes digests says which programs, and why."""
+`python -m tools.budgets` in `tests/` measures all of it and writes the file and this section, which
+shows the figures of the day it was made. A commit that raises a number says in its message what the
+reader gets for it. `nox -s compare -- main . --programs` names the programs of `tests/specs` and
+`benchmarks` whose jaxprs or StableHLO a change alters; a commit that alters some says which."""
 #: The name of the files that lie in no folder.
 TOP: Final = "files at the top"
 
@@ -283,7 +279,6 @@ def main(arguments: list[str]) -> None:
         return
     budgets = measure()
     text = re.sub(r"\[\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2]", json.dumps(budgets, indent=1))
-    replay.NOTES.write_text(replay.replayed(), encoding="utf-8")
     NOTES.write_text(text + "\n", encoding="utf-8")
     DOCUMENT.write_text(with_table(DOCUMENT.read_text(encoding="utf-8"), budgets), encoding="utf-8")
 

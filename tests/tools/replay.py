@@ -1,15 +1,13 @@
-"""Digests of programs, as jaxprs and as StableHLO: replay.json keeps them, and a test compares.
+"""Digests of programs, as jaxprs and as StableHLO, by which ``nox -s compare`` compares commits.
 
 A reshaping of the library leaves them as they are. A commit that changes what is traced or compiled
-says which programs, and why; ``python -m tools.budgets`` in ``tests/`` keeps its digests.
+says which programs, and why.
 """
 
 import hashlib
 import json
-import os
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +20,6 @@ from specs import Spec, all_specs
 from tinyjax import jit, jvp, make_jaxpr, vmap
 
 ROOT: Final = Path(__file__).parents[2]
-NOTES: Final = Path(__file__).with_name("replay.json")
 
 #: A function and its operands.
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -51,7 +48,7 @@ def _of_row(row: Spec) -> Iterator[tuple[str, Program]]:
 
 
 def _programs() -> Iterator[tuple[str, Program]]:
-    from benchmarks import real_programs  # found where the process of ``replayed`` is started
+    from benchmarks import real_programs  # which only ``nox -s compare`` has on its path
 
     for row in all_specs():
         yield from _of_row(row)
@@ -79,14 +76,6 @@ def digests() -> dict[str, str]:
         name: f"{_digest(str(make_jaxpr(fun)(*data)))} {_digest(jit(fun).lower(*data).as_text())}"
         for name, (fun, data) in _programs()
     }
-
-
-def replayed() -> str:
-    """Write the digests as a new process makes them, whatever this one has set."""
-    program = [sys.executable, "-m", "tools.replay"]
-    environment = {k: v for k, v in os.environ.items() if "JAX_" not in k}
-    environment["PYTHONPATH"] = str(ROOT / "tests")
-    return subprocess.check_output(program, cwd=ROOT, env=environment, text=True)
 
 
 if __name__ == "__main__":
