@@ -70,7 +70,7 @@ def put(leaf: Any, where: devices.Placement, function: str) -> Array:
     return xla.moving.put(array, sharding)
 
 
-#: Data of NumPy's that has as many bytes is sent to another platform as it is, not a copy of it.
+#: NumPy's arrays of at least so many bytes are sent to another platform without a copy.
 _LEAST_LENT: Final = 1 << 18
 
 

@@ -219,8 +219,8 @@ def lent(host: dtypes.HostArray, sharding: SingleDeviceSharding) -> sharded_arra
     return x
 
 
-#: Arrays of one value that have as many bytes are filled on their device. Less is sent sooner than
-#: the program for it is compiled.
+#: Arrays of one value, of at least so many bytes, are filled on their device. Smaller ones are sent
+#: in less time than XLA takes to compile the program that fills them.
 _LEAST_FILLED: Final = 1 << 24
 
 
