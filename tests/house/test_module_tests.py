@@ -17,7 +17,6 @@ def test_every_module_has_a_row_and_no_other_has() -> None:
     assert [file for file in FILES if not (module_tests.TESTS / file).exists()] == []
 
 
-@pytest.mark.counts
 @pytest.mark.slow
 @pytest.mark.sampled(80)
 @pytest.mark.parametrize("file", FILES)
