@@ -13,7 +13,7 @@ FOLDER: Final = Path(__file__).parent
 RECORD: Final = FOLDER / "results.tsv"
 DOCUMENT: Final = FOLDER.parents[1] / "docs" / "packages.md"
 COLUMNS: Final = tuple(field.name for field in attrs.fields(Result))
-SETS: Final = ("first", "second", "third", "fourth")
+SETS: Final = ("first", "second", "third", "fourth", "fifth")
 
 
 def modules() -> list[str]:
@@ -140,6 +140,11 @@ gradients (78 %) and 64 batches (80 %).
 
 Chosen likewise, later. In its first run 67 of the 79 gradients were right (85 %), as many compiled
 gradients and as many batches. One input was at a kink of its function, and was moved.
+""",
+    "fifth": """
+## The fifth set
+
+Chosen likewise, later. In its first run PENDING.
 """,
 }
 BY_PACKAGE: Final = """
