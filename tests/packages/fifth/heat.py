@@ -97,7 +97,7 @@ def redefined(redshift: Any) -> Any:
 
 def height(redshift: Any) -> Any:
     nu = peaks.peakHeight(3e12, redshift)
-    return nu + concentration.concentration(3e12, "200c", redshift, model="diemer19")
+    return nu + concentration.concentration(3e12, "200c", redshift, model="prada12")
 
 
 def apparent(climate: Any) -> Any:
