@@ -21,6 +21,7 @@ from tinyjax.source.capturing import (
     masked,
     methods,
     ndarrays,
+    raising,
     runs,
     stores,
     subclasses,
@@ -63,6 +64,7 @@ class CapturedFunction(Generic[P, R]):
             raise
         finally:
             runs.current.reset(token)
+            raising.end_to_see(run)
         stores.close(run)
         if run.refusals:
             raise run.refusals[0]

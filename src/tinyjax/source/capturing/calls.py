@@ -14,9 +14,11 @@ import importlib
 import itertools
 import math
 import operator
+import random
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -76,7 +78,8 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
     kind: Any = type(g)
     is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
-    if is_of_atoms and g is not _GET_FRAME:
+    draws = is_of_atoms and not args and isinstance(g.__self__, random.Random)
+    if is_of_atoms and not draws and g is not _GET_FRAME:
         result = g(*args)
         is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
         return result if is_held else follow(result)
@@ -186,6 +189,8 @@ def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
+    if isinstance(owner, random.Random):
+        runs.check_draw(fun, (owner, *args))
     return _CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
 
 
@@ -481,6 +486,7 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
 
 def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
     """Call a method in C of another object."""
+    runs.check_draw(g, args)
     if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
@@ -1099,6 +1105,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
+        if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
+            x, own = ndarrays.number(x), None  # NumPy gives it a number of Python's
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
         overrides = second is not first and issubclass(second, first)
@@ -1203,24 +1211,28 @@ def _steps(iterator: Any, step: Any) -> Iterator[Any]:
 
 
 class _Entered:
-    """A context manager whose methods are captured."""
+    """A context manager whose methods are captured, and which may catch exceptions."""
 
-    __slots__ = ("manager",)
+    __slots__ = ("handling", "manager")
 
     def __init__(self, manager: Any) -> None:
         self.manager = manager
+        self.handling = runs.Handling() if runtime.catches(manager) else nullcontext()
 
     def __enter__(self) -> Any:
-        return call(type(self.manager).__enter__, self.manager)
+        value = call(type(self.manager).__enter__, self.manager)
+        self.handling.__enter__()
+        return value
 
     def __exit__(self, *error: Any) -> Any:
+        self.handling.__exit__(*error)
         return call(type(self.manager).__exit__, self.manager, *error)
 
 
 def enter(manager: Any) -> Any:
     """Return a context manager whose methods, where they are the user's, are captured."""
-    method = getattr(type(manager), "__enter__", None)
-    return _Entered(manager) if is_captured_function(method) else manager
+    is_own = is_captured_function(getattr(type(manager), "__enter__", None))
+    return _Entered(manager) if is_own or runtime.catches(manager) else manager
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}
@@ -1240,4 +1252,4 @@ _DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
     *(iterate, enter, truth, source_text, slice, stores.note),
 )
 rewriting.DISPATCHERS.update({function.__name__: function for function in _DISPATCHERS})
-rewriting.DISPATCHERS["place"] = Place
+rewriting.DISPATCHERS.update(place=Place, handling=runs.Handling)

@@ -23,7 +23,7 @@ import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source import facts, numeric
-from tinyjax.source.capturing import memories, ndarrays, overwriting, rewriting, runs
+from tinyjax.source.capturing import memories, ndarrays, overwriting, raising, rewriting, runs
 from tinyjax.source.capturing.calls import (
     applied,
     around,
@@ -46,6 +46,7 @@ from tinyjax.source.capturing.ndarrays import (
     wrap,
     write,
 )
+from tinyjax.source.ir import runtime
 
 #: Modules of NumPy's with functions that its Python source calls; they have no types.
 _MULTIARRAY: Final[Any] = importlib.import_module("numpy._core._multiarray_umath")
@@ -402,15 +403,15 @@ def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 # Functions that raise where the data says
 
 
-@around(np.linalg.inv, np.linalg.solve, np.linalg.cholesky)
-def _of_regular_matrix(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
-    """Raise ``LinAlgError`` where the result would not be finite, which is a decision."""
+@around(
+    *(np.linalg.inv, np.linalg.solve, np.linalg.cholesky, np.linalg.svd, np.linalg.eig),
+    *(np.linalg.eigvals, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.pinv, np.linalg.lstsq),
+    *(np.linalg.matrix_power, np.linalg.tensorinv, np.linalg.tensorsolve),
+)
+def _of_matrices(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raise ``LinAlgError`` where NumPy does."""
     result = before(*args, **kwargs)
-    if not is_traced(result):
-        return result
-    value = result._captured_value
-    if runs.data(value) is not None and not runs.decide(jnp.all(jnp.isfinite(value))):
-        function(*map(ndarrays.decided, args), **ndarrays.mapped(ndarrays.decided, kwargs))
+    raising.check_finite(function, args, kwargs, result)
     return result
 
 
@@ -469,11 +470,14 @@ def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
 # Errors of floating point
 
 
-@around(np.errstate, np.seterr)
-def _raising(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refuse that floating-point errors are raised: traced values raise none."""
-    if "raise" in (*args, *kwargs.values()):
-        raise runs.refusal(f"np.{function.__name__} with 'raise'")
+@around(*runtime.OF_WARNINGS)
+def _heeding(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Let NumPy's functions show which errors numbers cause, where the program sees them."""
+    if runtime.heeds_warnings(function, args, kwargs):
+        if function in (np.errstate, np.seterr) and (args or {"all", "under"} & {*kwargs}):
+            name = f"{function.__module__}.{function.__name__}"
+            raise runs.refusal(f"{name}, which shows that numbers are too small,")
+        raising.begin_to_see()
     return function(*args, **kwargs)
 
 
@@ -579,18 +583,20 @@ def _scalar(x: Any, kind: Any = float) -> Any:
         return [_scalar(item, kind) for item in x]
     value = ndarrays.unwrap(x)
     if isinstance(value, Array):
+        if kind is float and value.dtype.kind == "c":
+            raise TypeError("must be real number, not complex")
         return ndarrays.cast_to(value.reshape(()), kind)
     return kind(value) if isinstance(value, (int, np.generic, np.ndarray)) else value
 
 
-def _data(x: Any) -> Any:
+def _data(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
     """Return the data of an argument; None where it is not known."""
     if type(x) in (list, tuple):
-        items = [_data(item) for item in x]
+        items = [_data(item, data_of) for item in x]
         return None if any(item is None for item in items) else items
     if not is_captured(x):
         return x
-    known = runs.data(x._captured_value)
+    known = data_of(x._captured_value)
     return None if known is None else known.item()
 
 
@@ -609,29 +615,26 @@ def _register_numeric(
         args = tuple([list(iterate(x)) for x in args]) if iterates else args
         if not ndarrays.are_traced(args, kwargs):
             return function(*map(plain, args), **kwargs)
-        known = _data([*args, *kwargs.values()])
-        if known is not None:
-            options = dict(zip(kwargs, known[len(args) :], strict=True))
-            _check_domain(function, known[: len(args)], options, args)
         options = {name: _scalar(x, kind) for name, x in kwargs.items()}
         value = ours(*_scalar(args, kind), **options)
-        if known is not None and runs.is_staged(value) and value.dtype.kind in "fc":
-            runs.decide(jnp.isfinite(value))  # it raises elsewhere
+        operands = [*args, *kwargs.values()]
+        known = _data(operands)
+        if known is None and runs.is_handling():
+            raising.decide_signs(operands, ndarrays.wrap(value))
+            known = _data(operands, runs.example)
+        if known is not None:
+            named = dict(zip(kwargs, known[len(args) :], strict=True))
+            try:
+                function(*known[: len(args)], **named)
+            except (ValueError, OverflowError, ZeroDivisionError):
+                raising.decide_signs(operands, ndarrays.wrap(value))
+                raise
+            if runs.is_staged(value) and value.dtype.kind in "fc":
+                runs.decide(jnp.isfinite(value))  # it raises elsewhere
         return ndarrays.number(wrap(value))
 
     for function, ours in functions.items():
         HANDLERS[function] = functools.partial(handler, function, ours)
-
-
-def _check_domain(function: Any, values: Any, kwargs: Any, args: Any) -> None:
-    """Raise the error of a function outside of its domain, which is a decision."""
-    try:
-        function(*values, **kwargs)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        for x in args:
-            if is_captured(x) and is_traced(x):
-                runs.decide(x._captured_value)
-        raise
 
 
 def _stacked(xs: Sequence[Any]) -> Any:

@@ -1,18 +1,22 @@
-"""Methods of NumPy's random generators that order, or choose from, arrays under capture.
+"""Methods of random generators under capture: they order arrays, choose from them, or draw numbers.
 
-An array of positions is shuffled in place of the array: the generator draws the same numbers.
+An array of positions is shuffled in place of the array: the generator draws the same numbers. So it
+does where a location and a scale are traced: those of the numbers are applied to what it draws.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from tinyjax import numpy as jnp
 from tinyjax.dtypes import HostArray
-from tinyjax.source.capturing import ndarrays
+from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.calls import around, construct, native
 from tinyjax.source.capturing.ndarrays import HANDLERS, is_array, is_traced, plain, write
+from tinyjax.source.ir.randomness import MAKERS
 
 _Generator = np.random.Generator | np.random.RandomState
 
@@ -80,8 +84,72 @@ def _choice(
     return np.take(array, numbers, axis)
 
 
+#: By the names of methods, their parameters and what these are by default; the last one scales.
+_FAMILIES: Final[dict[str, dict[str, float]]] = {
+    **{name: {"loc": 0.0, "scale": 1.0} for name in ("normal", "laplace", "gumbel", "logistic")},
+    **{name: {"scale": 1.0} for name in ("exponential", "rayleigh")},
+    "lognormal": {"mean": 0.0, "sigma": 1.0},
+    "uniform": {"low": 0.0, "high": 1.0},
+}
+
+
+def _drawn(method: Any, owner: _Generator, *args: Any, **kwargs: Any) -> Any:
+    """Return numbers of a family that a location and a scale describe."""
+    if not ndarrays.are_traced(args, kwargs):
+        return native(method, (owner, *args), kwargs)
+    family = _FAMILIES[method.__name__]
+    options = dict(zip((*family, "size"), args, strict=False)) | kwargs
+    parameters = [jnp.asarray(ndarrays.unwrap(options.get(x, family[x]))) for x in family]
+    shape = size = plain(options.get("size"))
+    if size is None:
+        shape = np.broadcast_shapes(*[x.shape for x in parameters])
+    *location, scale = parameters
+    is_uniform, is_exponential = "low" in family, "sigma" in family
+    if is_uniform:
+        scale = scale - location[0]
+    has_sign = is_uniform and isinstance(owner, np.random.RandomState)
+    if not has_sign and runs.data(scale) is not None and runs.decide(jnp.any(scale < 0)):
+        raise ValueError(f"{' - '.join(reversed(family)) if is_uniform else [*family][-1]} < 0")
+    draw = owner.normal if is_exponential else functools.partial(method, owner)
+    numbers = scale * jnp.asarray(draw(*family.values(), size=shape)) + sum(location)
+    result = ndarrays.wrap(jnp.exp(numbers) if is_exponential else numbers)
+    return ndarrays.number(result) if size is None else result
+
+
 for _class in (np.random.Generator, np.random.RandomState):
     for _handler in (_shuffle, _permutation, _permuted, _choice):
         _draw = getattr(_class, _handler.__name__[1:], None)
         if _draw is not None:
             HANDLERS[_draw] = functools.partial(_handler, _draw)
+    for _name in _FAMILIES:
+        HANDLERS[getattr(_class, _name)] = functools.partial(_drawn, getattr(_class, _name))
+
+
+#: Those with a handler; the others run as they are, with data.
+_HANDLED: Final = {*HANDLERS}
+
+
+@around(
+    np.random.seed,
+    *[
+        method
+        for kind in (np.random.Generator, np.random.RandomState)
+        for name, method in vars(kind).items()
+        if callable(method) and not name.startswith("_")
+    ],
+)
+def _checked(method: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Refuse to draw numbers that a compiled program would repeat."""
+    runs.check_draw(method, args)
+    return before(*args, **kwargs) if method in _HANDLED else native(method, args, kwargs)
+
+
+@around(*MAKERS)
+def _made(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make a generator, and note whether that is of a seed."""
+    make = construct if isinstance(function, type) else native
+    result = make(function, args, kwargs)
+    run = runs.current.get()
+    if run is not None:
+        run.generators.follow(function, args, kwargs, result)
+    return result

@@ -15,7 +15,15 @@ import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, UndecidedError
-from tinyjax.source.capturing import calls, interpolation, ndarrays, overwriting, runs, sparse
+from tinyjax.source.capturing import (
+    calls,
+    interpolation,
+    ndarrays,
+    overwriting,
+    raising,
+    runs,
+    sparse,
+)
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
@@ -196,6 +204,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
         args = (args[0], np.atleast_1d(args[1]), *args[2:])
     overwritten = overwriting.overwritten(g, args, kwargs)
+    arguments = args, kwargs
     args, kwargs = _without_neutral(g, args, kwargs)
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
@@ -207,7 +216,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if run is not None:
             del run.refusals[refused:]
         return NotImplemented
-    if any(callable(x) for x in args) and not _converged(result):
+    if not any(callable(x) for x in args):
+        raising.check_finite(g, *arguments, ndarrays.wrap(result))
+    elif not _converged(result):
         return NotImplemented
     key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])
     if key not in _verified:

@@ -1343,6 +1343,8 @@ def of_values(
         result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
     else:
         result = apply(*values)
+    for check in runs.checks:
+        check(ufunc, inputs, {}, wrap(result))
     if not isinstance(result, Array):
         return in_order_of(inputs, result) if is_traced(result) else follow(result)
     if result.dtype in SINGLE and ufunc is not np.ldexp:
@@ -1412,6 +1414,17 @@ def is_foreign(x: Any) -> bool:
     protocol = getattr(kind, "__array_ufunc__", np)
     priority: float = getattr(kind, "__array_priority__", 0.0)
     return protocol is None or protocol is not np or priority > 0.0
+
+
+def is_object(x: Any) -> bool:
+    """Return whether NumPy makes an array of objects of a value, of which it calls methods."""
+    kind = type(x)
+    is_known = issubclass(kind, (Captured, np.generic, np.ndarray, int, float, complex, str, Array))
+    return not is_known and not any(hasattr(kind, name) for name in _OF_ARRAY_LIKES)
+
+
+#: What a class has of which NumPy makes arrays.
+_OF_ARRAY_LIKES: Final = ("__array__", "__array_interface__", "__array_struct__", "__len__")
 
 
 def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
@@ -1561,6 +1574,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     result = apply_to_traced(func, args, kwargs)
+    for check in runs.checks:
+        check(func, args, kwargs, result)
     if func in facts.KEEPING_CLASS and args and is_array(args[0]) and is_captured(result):
         return like(args[0], result)
     return result
@@ -1729,7 +1744,9 @@ def holds(x: Any, test: Callable[[Any], Any]) -> bool:
     if not isinstance(value, Array):
         return bool(test(value))
     known = runs.data(value)
-    if known is None or (not test(known) and not runs.is_staged(value)):
+    if known is None and not runs.is_handling():
+        return False
+    if known is not None and not test(known) and not runs.is_staged(value):
         return False
     return bool(runs.decide(test(value)))
 
@@ -1758,15 +1775,19 @@ def power(x: Any, y: Any) -> Any:
             x = wrap(unwrap(x) + 0j)
     result = number(wrap_ufunc(np.power, (x, y)))
     known = runs.data(unwrap(result))
-    if known is not None and np.isinf(known) and holds(result, lambda value: abs(value) == np.inf):
-        operands = [runs.data(unwrap(value)) for value in (x, y)]
-        if all(value is not None and np.isfinite(value) for value in operands):
-            raise OverflowError(34, "Numerical result out of range")
+    matters = runs.is_handling() if known is None else np.isinf(known) or runs.is_handling()
+    is_infinite = matters and holds(result, _is_infinite)
+    if is_infinite and not any(holds(value, _is_infinite) for value in (x, y)):
+        raise OverflowError(34, "Numerical result out of range")
     return result
 
 
 def _is_whole(value: Any) -> Any:
     return value == np.floor(value)
+
+
+def _is_infinite(value: Any) -> Any:
+    return abs(value) == np.inf
 
 
 #: Sequences that a product with an integer repeats.
@@ -1820,6 +1841,9 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
             return items * operator.index(count)
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return of_numbers(ufunc, x, y)
+    for own, other in ((x, y), (y, x)):
+        if isinstance_of(own, CapturedScalar) and is_object(other):
+            return NotImplemented
     return apply_ufunc(ufunc, "__call__", (x, y), {})
 
 

@@ -253,6 +253,11 @@ UNARY: Final[dict[Any, str]] = {
 _OF_ARRAYS: Final = facts.FRESH_METHODS | facts.VIEW_ATTRIBUTES | facts.PLAIN_ATTRIBUTES
 #: An expression of more operands is several of them.
 _MOST_OPERANDS: Final = 16
+#: Exceptions that say what an object is, has or contains.
+_OF_OBJECTS: Final = {
+    *("AttributeError", "ImportError", "IndexError", "KeyError", "LookupError", "NameError"),
+    *("ModuleNotFoundError", "NotImplementedError", "OSError", "StopIteration", "TypeError"),
+}
 #: Functions that look at the frame of their caller.
 _OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"}
 
@@ -515,6 +520,17 @@ class Rewriter(_Dispatching):
 
     visit_For = visit_comprehension = visit_Starred = visit_YieldFrom = _iterating  # noqa: N815
 
+    def visit_Try(self, node: ast.Try | ast.TryStar) -> ast.stmt:
+        """Mark a block whose exceptions are caught, if functions may raise them for their data."""
+        self.generic_visit(node)
+        if not all(map(_is_of_objects, node.handlers)):
+            handling = self._dispatch(node.body[0], "handling", [])
+            marked = ast.With([ast.withitem(handling)], node.body)
+            node.body = [ast.copy_location(marked, node.body[0])]
+        return node
+
+    visit_TryStar = visit_Try  # noqa: N815
+
     def visit_With(self, node: ast.With) -> ast.stmt:
         self.generic_visit(node)
         for item in node.items:
@@ -544,6 +560,12 @@ class Rewriter(_Dispatching):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _function  # noqa: N815
+
+
+def _is_of_objects(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler catches only exceptions that no function raises for its data."""
+    names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return all(isinstance(name, ast.Name) and name.id in _OF_OBJECTS for name in names)
 
 
 def _is_constant(node: ast.expr) -> bool:

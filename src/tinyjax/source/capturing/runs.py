@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,7 @@ from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError, ConcretizationError, DivergenceError, UndecidedError
 from tinyjax.source.capturing.witness import WitnessTracer
+from tinyjax.source.ir import randomness
 
 
 @attrs.define(eq=False)
@@ -28,12 +30,43 @@ class Run:
         texts: the texts that traced values have been written as.
         stores: the containers that values have been stored in, by their identities.
         uses_tinyjax: whether the program has called a function of tinyjax itself.
+        handlers: how many blocks it is in whose exceptions the program catches.
+        sees_errors: whether it may see the warnings and errors of numbers.
+        generators: the generators of random numbers that it seeds.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
     texts: set[str] = attrs.field(factory=set)
     stores: dict[int, Any] = attrs.field(factory=dict)
     uses_tinyjax: bool = False
+    handlers: int = 0
+    sees_errors: bool = False
+    generators: randomness.SeededGenerators = attrs.field(factory=randomness.SeededGenerators)
+
+
+class Handling:
+    """A block whose exceptions the program catches: whether functions raise them is a decision."""
+
+    def __init__(self) -> None:
+        self.run = current.get()
+
+    def __enter__(self) -> None:
+        if self.run is not None:
+            self.run.handlers += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self.run is not None:
+            self.run.handlers -= 1
+
+
+def is_handling() -> bool:
+    """Return whether the program catches exceptions here, or sees errors of numbers."""
+    run = current.get()
+    return run is not None and (run.handlers > 0 or run.sees_errors)
+
+
+#: What is asked of the results of NumPy's functions, by a run that sees the errors of numbers.
+checks: Final[list[Callable[[Any, Sequence[Any], Any, Any], None]]] = []
 
 
 def is_differentiated_once() -> bool:
@@ -81,6 +114,17 @@ def note_refusal(error: E) -> E:
     if run is not None:
         run.refusals.append(error)
     return error
+
+
+def check_draw(fun: Any, args: tuple[Any, ...]) -> None:
+    """Check that a compiled program does not repeat random numbers.
+
+    Raises:
+        CaptureError: it would.
+    """
+    run = current.get()
+    if run is not None and run.generators.repeats(fun, args):
+        raise note_refusal(CaptureError(randomness.REFUSAL).at(frames.user_location()))
 
 
 #: Texts that are shorter are found where they are the whole, since others may have them by chance.

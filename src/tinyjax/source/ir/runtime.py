@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import inspect
 import itertools
 import math
 import threading
+import warnings
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, _GeneratorContextManager
 from types import CellType, CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
 
@@ -570,6 +572,46 @@ def leave(manager: AbstractContextManager[Any]) -> None:
     type(manager).__exit__(manager, None, None, None)
 
 
+def catches(manager: AbstractContextManager[Any]) -> bool:
+    """Return whether a context manager may catch exceptions, as ``contextlib.suppress`` does."""
+    if isinstance(manager, _GeneratorContextManager):
+        generator: Any = manager.gen
+        names = [x.opname for x in dis.get_instructions(generator.gi_code)]
+        is_bare = ("PUSH_EXC_INFO", "POP_TOP") in itertools.pairwise(names)
+        return is_bare or not {"CHECK_EXC_MATCH", "WITH_EXCEPT_START"}.isdisjoint(names)
+    method = getattr(type(manager), "__exit__", None)
+    if not isinstance(method, FunctionType):
+        return False
+    steps = [(x.opname, x.argval) for x in dis.get_instructions(method)]
+    return any(
+        name == "RETURN_VALUE" and before != ("LOAD_CONST", None)
+        for before, (name, _) in itertools.pairwise(steps)
+    )
+
+
+def heeds_warnings(fun: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call lets a program see the warnings that NumPy gives for numbers."""
+    if fun is np.seterrcall:
+        return args != (None,)
+    if fun is np.errstate or fun is np.seterr:
+        return not _SEEN.isdisjoint((*args, *kwargs.values()))
+    if fun is warnings.catch_warnings:
+        return bool(args or kwargs.get("record")) or kwargs.get("action") == "error"
+    if fun is warnings.simplefilter or fun is warnings.filterwarnings:
+        bound = inspect.signature(fun).bind(*args, **kwargs).arguments
+        return bound["action"] == "error" and issubclass(
+            RuntimeWarning, bound.get("category", Warning)
+        )
+    return False
+
+
+#: What NumPy does with an error of numbers, so that a program sees it.
+_SEEN: Final = {"call", "log", "raise"}
+#: The functions of which some calls let a program see warnings.
+OF_WARNINGS: Final = (
+    *(np.errstate, np.seterr, np.seterrcall),
+    *(warnings.catch_warnings, warnings.simplefilter, warnings.filterwarnings),
+)
 #: Functions that give whole numbers, whatever they are given.
 WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
 

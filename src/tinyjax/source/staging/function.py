@@ -30,7 +30,7 @@ from tinyjax.source.adjoint.certainty import STAGING, Certainty
 from tinyjax.source.adjoint.kinds import ACTIVE, ARRAY, Kind, infer, kind_of
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
-from tinyjax.source.ir import find, program as ir, read, runtime, syntax
+from tinyjax.source.ir import find, program as ir, randomness, read, runtime, syntax
 from tinyjax.source.staging import (
     arrays,
     effects,
@@ -227,6 +227,11 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case _ if fun is runtime.enter:
             if _is_conditional():
                 effects.check_manager(*args)
+            if fun is runtime.enter and runtime.catches(*args):
+                raise staging_values.not_staged(
+                    "a with statement may catch exceptions, which traced numbers do not raise. "
+                    "Test for the case with if."
+                )
             with _in_session() as session:
                 return session.enter(*args)
         case _ if fun is runtime.leave:
@@ -388,6 +393,14 @@ def _is_conditional() -> bool:
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
+    session = current_session.get()
+    if session is not None and session.generators.repeats(fun, args):
+        raise staging_values.not_staged(randomness.REFUSAL)
+    if runtime.heeds_warnings(fun, args, kwargs):
+        raise staging_values.not_staged(
+            "the program sees which errors numbers cause, and traced ones cause none. Test for the "
+            "case with if."
+        )
     if not arrays.passes(fun, args) and not _is_users(fun):
         args, kwargs = arrays.read_by(fun, args, kwargs)
     method = getattr(type(fun), "__call__", None)  # noqa: B004 - the class's own
@@ -415,7 +428,10 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise staging_values.not_staged(
             f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
-    return fun(*opaque_calls.plain_arguments(args), **kwargs)
+    result = fun(*opaque_calls.plain_arguments(args), **kwargs)
+    if session is not None:
+        session.generators.follow(fun, args, kwargs, result)
+    return result
 
 
 #: Containers that a function in C may change; a staged program passes a copy.

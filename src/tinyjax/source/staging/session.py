@@ -21,6 +21,7 @@ from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.source import facts
 from tinyjax.source.ir import find, runtime, syntax
+from tinyjax.source.ir.randomness import SeededGenerators
 from tinyjax.source.staging import graph as staging_graph
 from tinyjax.source.staging.values import (
     MutableArray,
@@ -310,6 +311,7 @@ class Session:
             the function's arguments.
         iterations: the loops of which all iterations were rolled up, each with one iteration.
         error: the last error of a statement.
+        generators: the generators of random numbers that the program seeds.
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -328,6 +330,7 @@ class Session:
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
     iterations: dict[staging_graph.LoopBlocks, Iteration] = attrs.field(factory=dict)
     error: Exception | None = None
+    generators: SeededGenerators = attrs.field(factory=SeededGenerators)
 
     def is_of_program(self, error: Exception) -> bool:
         """Return whether an error is the program's own, or asks for another way of staging."""
