@@ -241,7 +241,7 @@ def jensen(offsets: Any) -> Any:
 
 
 ROWS: Final = (
-    Row("PyNiteFEA", "FEModel3D.analyze", beam, (0.2, 0.35, 0.5)),
+    Row("PyNiteFEA", "FEModel3D.analyze", beam, (0.25, 0.35, 0.5)),
     Row("PyNiteFEA", "FEModel3D.analyze_linear", propped, (0.4, 1.3, 2.7)),
     Row("PyNiteFEA", "FEModel3D.analyze_PDelta", frame, (120.0, 150.0, 200.0)),
     Row("PyNiteFEA", "FEModel3D.add_quad", plate, (0.8, 1.1, 2.0)),
