@@ -523,7 +523,6 @@ READ: Final[dict[str, tuple[Function, Any]]] = {
 NEED_DATA: Final = {
     "test_array_programs.np_object",
     "test_idioms.functions_of_operators",
-    "test_objects.dataclass_ops",
 }
 
 

@@ -17,6 +17,7 @@ import operator
 import random
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from types import (
@@ -89,8 +90,8 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     """Call a function in C, a class or another object."""
     kind = type(g)
-    try:
-        handler = HANDLERS.get(g)
+    try:  # the hash of an object of the user's is not asked for
+        handler = None if type(kind.__hash__) is FunctionType else HANDLERS.get(g)
     except TypeError:  # it cannot be hashed
         handler = None
     if handler is not None:
@@ -313,6 +314,11 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
         given = args[g.nin :]
         kwargs = {**kwargs, "out": (*given, *[None] * (g.nout - len(given)))}
         args = args[: g.nin]
+    out = kwargs.get("out")
+    if out is None:
+        kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+    elif out is not ... and type(out) is not tuple:
+        kwargs = {**kwargs, "out": (out,)}
     for x in args:
         protocol = getattr(type(x), "__array_ufunc__", None)
         if is_captured_function(protocol) and not issubclass(type(x), Captured):
@@ -354,7 +360,8 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     """
     own = getattr(g, "_implementation", None)
     operands = _arrays_in((*args, *kwargs.values()))
-    if any(getattr(type(x), "overrides_methods", False) for x in operands):
+    overrides = any(getattr(type(x), "overrides_methods", False) for x in operands)
+    if overrides and g is not np.unique and not _is_in_lapack(own):
         fun = rewriting.rewritten(own)
         if fun is not None:
             return fun(*args, **kwargs)
@@ -370,6 +377,11 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     if ndarrays.are_captured(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return _followed(g, args, kwargs)
+
+
+def _is_in_lapack(fun: Any) -> bool:
+    """Return whether a function of NumPy's calls LAPACK, and no method of its arguments."""
+    return "_umath_linalg" in getattr(getattr(fun, "__code__", None), "co_names", ())
 
 
 def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
@@ -423,6 +435,12 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
 #: Methods of classes in C, as attributes of the class.
 _UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType)
 _BUILTIN: Final = (BuiltinFunctionType, *_UNBOUND, MethodWrapperType)
+#: Functions of NumPy's in C, by the functions of the same name that dispatch to them.
+_DISPATCHED: Final = {
+    own: public
+    for public in vars(np).values()
+    if type(own := getattr(public, "_implementation", None)) is BuiltinFunctionType
+}
 #: Functions in C that call functions of the user's.
 _HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
 _OF_PYTHON: Final = (
@@ -456,6 +474,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
         return _call_of_object(g, owner, args, kwargs)
+    g = _DISPATCHED.get(g, g)
     if g in _HIGHER:
         return _call_higher(g, args, kwargs)
     module = getattr(g, "__module__", None) or ""
@@ -644,16 +663,19 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return result
     new, init = cls.__new__, cls.__init__
     is_python = type(new) is FunctionType or type(init) is FunctionType
+    is_python = is_python or (new is float.__new__ and cls is not float)
     if not is_python or (package in rewriting.AS_THEY_ARE and package != "numpy"):
         return _construct_native(cls, package, args, kwargs)
     if new is object.__new__:
         made = object.__new__(cls)
     elif type(new) is FunctionType:
         made = call(new, cls, *args, **kwargs)
+    elif new in HANDLERS:
+        made = HANDLERS[new](cls, *args, **kwargs)
     else:
         made = new(cls, *map(plain, args), **kwargs)
-    if issubclass(type(made), cls):
-        init = type(made).__init__
+    if isinstance(made, cls):
+        init = cls.__init__
         if type(init) is FunctionType:
             _initialize(made, init, args, kwargs)
         elif init is not object.__init__:
@@ -724,20 +746,38 @@ def start_thread(thread: threading.Thread) -> None:
 
 
 def reaches_captured(x: Any) -> bool:
-    """Return whether a value under capture is in a container, or by what a function has."""
-    kind = type(x)
+    """Return whether a value under capture may be reached from a function, an object or another."""
+    remaining: list[Any] = [x]
+    seen: dict[int, Any] = {}
+    while remaining and len(seen) < _MOST_REACHED:
+        value = remaining.pop()
+        kind = type(value)
+        if issubclass(kind, Captured):
+            return True
+        if kind not in _UNREACHED and id(value) not in seen:
+            seen[id(value)] = value
+            remaining += _reached(value, kind)
+    return bool(remaining)
+
+
+def _reached(value: Any, kind: type) -> Sequence[Any]:
+    """Return what is a step away from a value."""
     if kind is functools.partial:
-        return reaches_captured(x.func) or ndarrays.holds_captured((x.args, x.keywords))
+        return (value.func, *value.args, *value.keywords.values())
     if kind is MethodType:
-        attributes = getattr(x.__self__, "__dict__", None)
-        return ndarrays.holds_captured((x.__self__, attributes)) or reaches_captured(x.__func__)
+        return value.__self__, value.__func__
     if kind is FunctionType:
-        defaults = (x.__defaults__, x.__kwdefaults__)
-        return ndarrays.holds_captured((_cells(x), defaults)) or any(
-            type(cell) is FunctionType and cell is not x and ndarrays.holds_captured(_cells(cell))
-            for cell in _cells(x)
-        )
-    return ndarrays.holds_captured(x)
+        named = value.__kwdefaults__ or {}
+        return (*_cells(value), *(value.__defaults__ or ()), *named.values())
+    if issubclass(kind, dict):
+        return [*value.values(), *_attributes(value)]
+    if issubclass(kind, (list, tuple, set, frozenset, deque)):
+        return [*value, *_attributes(value)]
+    return objects_of(value) if kind is np.ndarray else _attributes(value)
+
+
+#: Of more values it is not known what they reach.
+_MOST_REACHED: Final = 1000
 
 
 def _cells(fun: FunctionType) -> tuple[Any, ...]:
@@ -769,7 +809,13 @@ def _descriptor(cls: Any, name: str) -> Any:
     found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
     getter = getattr(type(found), "__get__", None)
     is_own = type(found) is not FunctionType and type(getter) is FunctionType
-    return found if is_own or type(found) is property else None
+    return found if is_own or isinstance(found, property) else None
+
+
+def _is_property(descriptor: Any, method: str) -> bool:
+    """Return whether a descriptor has a method of properties, and none of the user's in place."""
+    own = getattr(type(descriptor), method, None)
+    return isinstance(descriptor, property) and type(own) is not FunctionType
 
 
 def attribute(owner: Any, name: str) -> Any:
@@ -799,8 +845,9 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     has_fallback = is_captured_function(fallback)
     read: Callable[[Any, str], Any] = own if has_fallback else getattr
     found = _descriptor(kind, name)
-    getter = found.fget if type(found) is property else getattr(type(found), "__get__", None)
-    if type(found) is property and is_captured_function(getter):
+    is_property = _is_property(found, "__get__")
+    getter = found.fget if is_property else getattr(type(found), "__get__", None)
+    if is_property and is_captured_function(getter):
         read = lambda owner, name: call(getter, owner)  # noqa: E731
     elif is_captured_function(getter):
         read = functools.partial(_attribute_by_descriptor, found, getter, read)
@@ -879,7 +926,7 @@ def _setter(kind: Any, name: str) -> Callable[[Any, Any], object] | None:
     if is_captured_function(method):
         return lambda owner, value: call(method, owner, name, value)
     found = _descriptor(kind, name)
-    if type(found) is property:
+    if _is_property(found, "__set__"):
         own = found.fset
     else:
         own = functools.partial(type(found).__set__, found) if hasattr(found, "__set__") else None
@@ -989,6 +1036,8 @@ def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., 
 _CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
 _SCALARS: Final = _CAPTURED - {CapturedArray}
 _NUMBERS_OF_DATA: Final = _ATOMS - {str}
+#: Classes of values that reach no others.
+_UNREACHED: Final = {*_ATOMS, np.complex128, bytes, range, ModuleType, type, BuiltinFunctionType}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray, np.complex128} - {str, type(None)}
 
 
@@ -1100,9 +1149,13 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             x, y = ndarrays.to_array(x), ndarrays.to_array(y)
         elif first is second is str and ufunc in ndarrays.COMPARED:
             runs.check_no_text(x, y)
+        elif first is str and ufunc is np.remainder:
+            return ndarrays.text_of(x, y)
         return apply(x, y)
 
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
+        if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
+            return dispatch(x, ndarrays.of_python(y))  # NumPy takes it as a number
         own, other = getattr(first, method, None), getattr(second, reflected, None)
         own = None if own is inherited else own
         if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
@@ -1116,9 +1169,18 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         is_reflected = is_own or own is None or overrides or not _takes(first, y)
         if result is NotImplemented and is_reflected and is_captured_function(other):
             result = call(other, y, x)
+        if result is NotImplemented and (_has_protocol(first) or _has_protocol(second)):
+            return _call_ufunc(ufunc, (x, y), {})
         return apply(x, y) if result is NotImplemented else result
 
     return dispatch
+
+
+@functools.cache
+def _has_protocol(kind: Any) -> bool:
+    """Return whether operators of a class of arrays call a protocol of the user's."""
+    is_array = issubclass(kind, np.ndarray)
+    return is_array and is_captured_function(getattr(kind, "__array_ufunc__", None))
 
 
 def _value(x: Any) -> Any:

@@ -474,7 +474,8 @@ def _fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
 def _heeding(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     """Let NumPy's functions show which errors numbers cause, where the program sees them."""
     if runtime.heeds_warnings(function, args, kwargs):
-        if function in (np.errstate, np.seterr) and (args or {"all", "under"} & {*kwargs}):
+        of_small = (*args, kwargs.get("all"), kwargs.get("under"))
+        if function in (np.errstate, np.seterr) and not runtime.SEEN.isdisjoint(of_small):
             name = f"{function.__module__}.{function.__name__}"
             raise runs.refusal(f"{name}, which shows that numbers are too small,")
         raising.begin_to_see()

@@ -110,7 +110,7 @@ def _drawn(method: Any, owner: _Generator, *args: Any, **kwargs: Any) -> Any:
     has_sign = is_uniform and isinstance(owner, np.random.RandomState)
     if not has_sign and runs.data(scale) is not None and runs.decide(jnp.any(scale < 0)):
         raise ValueError(f"{' - '.join(reversed(family)) if is_uniform else [*family][-1]} < 0")
-    draw = owner.normal if is_exponential else functools.partial(method, owner)
+    draw: Any = owner.normal if is_exponential else functools.partial(method, owner)
     numbers = scale * jnp.asarray(draw(*family.values(), size=shape)) + sum(location)
     result = ndarrays.wrap(jnp.exp(numbers) if is_exponential else numbers)
     return ndarrays.number(result) if size is None else result

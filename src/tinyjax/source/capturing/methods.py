@@ -46,6 +46,8 @@ def _by_keys(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
 
 @around(*_CONSUMERS)
 def _by_iteration(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
+    if function is sum and args:
+        return before(iterate(args[0]), *args[1:], **kwargs)
     return before(*map(iterate, args), **kwargs)
 
 

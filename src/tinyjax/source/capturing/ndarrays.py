@@ -117,7 +117,7 @@ class Captured:
         return np.asarray(value)
 
     def __repr__(self) -> str:
-        return self._captured_text(repr)
+        return self._captured_text(lambda data: repr(data if is_array(self) else data[()]))
 
     def __str__(self) -> str:
         return self._captured_text(str)
@@ -128,8 +128,7 @@ class Captured:
     def _captured_text(self, write: Callable[[HostArray], str]) -> str:
         """Write the data as text, which is not to be read as a number again."""
         value = self._captured_value
-        known = runs.example(value)
-        text = write(runs.decide(value, "text") if known is None else known)
+        text = write(runs.decide(value, "text"))
         run = runs.current.get()
         if run is not None and isinstance(value, Array):
             run.texts.add(text)
@@ -643,6 +642,9 @@ def class_of(x: Any) -> type[Any]:
     dtype = np.dtype(value.dtype)
     if kind is CapturedFloat:
         return complex if dtype.kind == "c" else float
+    if issubclass(kind, CapturedFloat):
+        subclass: type[Any] = vars(kind)["subclass"]
+        return subclass
     if kind is CapturedBool:
         return bool
     scalar: type[Any] = dtype.type
@@ -1312,7 +1314,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
                 continue
             if is_foreign(x):
                 return NotImplemented
-            if issubclass(type(x), CapturedArray) and type(x) is not CapturedArray:
+            if is_of_subclass(x) or (is_array(x) and type(x) is not CapturedArray):
                 return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
         return wrap_ufunc(ufunc, inputs)
     return _ufunc_with_options(ufunc, method, inputs, dict(options))
@@ -1414,6 +1416,22 @@ def is_foreign(x: Any) -> bool:
     protocol = getattr(kind, "__array_ufunc__", np)
     priority: float = getattr(kind, "__array_priority__", 0.0)
     return protocol is None or protocol is not np or priority > 0.0
+
+
+def text_of(form: str, values: Any) -> str:
+    """Return what ``form % values`` gives, which is not to be read as a number again."""
+    text: str = form % _data_of_text(values)
+    run = runs.current.get()
+    if run is not None and is_traced(values):
+        run.texts.add(text)
+    return text
+
+
+def _data_of_text(x: Any) -> Any:
+    if not is_captured(x):
+        return mapped(_data_of_text, x) if type(x) in _CONTAINERS else x
+    data = runs.decide(value_of(x), "text")
+    return data if is_array(x) else data.item() if isinstance_of(x, CapturedFloat) else data[()]
 
 
 def is_object(x: Any) -> bool:
@@ -1664,10 +1682,14 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
     has_sizes = _holds((args, kwargs), _is_size)
     if any(x is not y for x, y in zip(args, arrays, strict=True)):
         try:
-            return apply_to_traced(func, arrays, kwargs)
+            result = apply_to_traced(func, arrays, kwargs)
         except REFUSALS:
             if not has_sizes:
                 raise
+        else:
+            if is_array(result) and any(map(is_of_subclass, args)):
+                raise error  # NumPy may give an array of the class
+            return result
     if isinstance(error, (DivergenceError, UndecidedError)):
         raise error
     if has_sizes:
@@ -1695,12 +1717,23 @@ def position_of_out(func: Any) -> int:
 
 def _as_argument(func: Any, x: Any) -> Any:
     """Return nested lists of traced numbers as an array, or a sequence of arrays."""
+    if is_of_subclass(x):
+        return x.view(np.ndarray)
     if type(x) not in (list, tuple) or not is_traced(x):
         return x
     if func not in facts.OF_SEQUENCES:
         return to_array(x)
     items = [_as_argument(None, item) for item in x]
     return x if all(map(operator.is_, x, items)) else items
+
+
+def is_of_subclass(x: Any) -> bool:
+    """Return whether a value is an array of data of a class without operators of its own."""
+    kind = type(x)
+    if kind is np.ndarray or not issubclass(kind, np.ndarray):
+        return False
+    names = ("__array_ufunc__", "__array_function__", *_METHODS_OF_OPERATORS)
+    return all(getattr(kind, name) is getattr(np.ndarray, name) for name in names)
 
 
 def _is_size(x: Any) -> bool:
@@ -1836,6 +1869,7 @@ def _without_bool(x: Any, kinds: set[type]) -> Any:
 
 
 def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    x, y = of_python(x), of_python(y)
     for items, count in ((x, y), (y, x)) if ufunc is np.multiply else ():
         if type(items) in _REPEATED and isinstance_of(count, CapturedScalar):
             return items * operator.index(count)
@@ -1847,13 +1881,22 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     return apply_ufunc(ufunc, "__call__", (x, y), {})
 
 
+def of_python(x: Any) -> Any:
+    """Return a number of a subclass of ``float`` as one of Python's; others as they are."""
+    is_subclass = isinstance_of(x, CapturedFloat) and type(x) is not CapturedFloat
+    return CapturedFloat(x._value) if is_subclass else x
+
+
 def _binary(ufunc: np.ufunc, name: str) -> None:
     def in_place(self: Any, other: Any) -> Any:
         if self._captured_memory.is_computed:
             runs.check_in_place()
         return apply_ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
 
-    setattr(Captured, f"__{name}__", lambda self, other: _operated(ufunc, self, other))
+    def operated(self: Any, other: Any, *modulo: None) -> Any:
+        return NotImplemented if any(modulo) else _operated(ufunc, self, other)
+
+    setattr(Captured, f"__{name}__", operated)
     if name not in _COMPARISONS:
         setattr(Captured, f"__r{name}__", lambda self, other: _operated(ufunc, other, self))
         setattr(CapturedArray, f"__i{name}__", in_place)
@@ -1872,6 +1915,12 @@ def _ufuncs(functions: Iterable[Callable[..., Any]], count: int = 2) -> dict[str
     return {function.__name__.strip("_"): function(*operands) for function in functions}
 
 
+_METHODS_OF_OPERATORS: Final = [
+    f"__{prefix}{function.__name__.strip('_')}__"
+    for function in syntax.BINARY.values()
+    for prefix in ("", "r", "i")
+    if hasattr(np.ndarray, f"__{prefix}{function.__name__.strip('_')}__")
+]
 _COMPARISONS: Final = _ufuncs(
     x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
 )

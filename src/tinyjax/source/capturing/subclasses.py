@@ -1,9 +1,9 @@
-"""Subclasses of ``numpy.ndarray`` under capture: their methods, on traced arrays."""
+"""Subclasses of ``numpy.ndarray`` and ``float`` under capture: their methods, on traced values."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax.source.capturing import memories, ndarrays, runs
 from tinyjax.source.capturing.calls import call, without_protocol
-from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray
+from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray, CapturedFloat
 
 #: What a class has for reasons of Python's.
 _NOT_METHODS: Final = frozenset(
@@ -61,15 +61,49 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
         raise runs.refusal(f"{subclass.__name__} of traced values, whose gaps would be lost,")
     if issubclass(subclass, np.recarray):
         raise runs.refusal(f"{subclass.__name__} of traced values")
-    names: dict[str, Any] = {}
-    for base in reversed(subclass.__mro__):
-        if not issubclass(np.ndarray, base):
-            names.update({n: x for n, x in vars(base).items() if n not in _NOT_METHODS})
-    names["subclass"] = subclass
+    names = _methods(subclass, np.ndarray)
     names["overrides_methods"] = any(
         callable(getattr(np.ndarray, name, None)) for name in names if name[:2] != "__"
     )
     return type(f"Captured{subclass.__name__}", (CapturedSubclass,), names)
+
+
+def _methods(subclass: Any, base: type) -> dict[str, Any]:
+    """Return what a subclass has that the class beneath it has not, and itself."""
+    names: dict[str, Any] = {}
+    for parent in reversed(subclass.__mro__):
+        if not issubclass(base, parent):
+            names.update({n: x for n, x in vars(parent).items() if n not in _NOT_METHODS})
+    names["subclass"] = subclass
+    return names
+
+
+class CapturedNumber(CapturedFloat):
+    """A traced number of a subclass of ``float``."""
+
+
+@functools.cache
+def captured_number(subclass: Any) -> type[CapturedNumber]:
+    """Return the class of traced numbers with the methods of a subclass of ``float``."""
+    names = {
+        name: _called(method) if type(method) is FunctionType and name[:2] == "__" else method
+        for name, method in _methods(subclass, float).items()
+        if getattr(method, "__objclass__", None) is not float
+    }
+    return type(f"Captured{subclass.__name__}", (CapturedNumber,), names)
+
+
+def _called(method: FunctionType) -> Callable[..., Any]:
+    """Return a method that Python calls itself as one that is captured then, too."""
+    return lambda *args, **kwargs: call(method, *args, **kwargs)
+
+
+def new_float(cls: Any, x: Any = 0.0) -> Any:
+    """Make a number as ``float.__new__`` does, of a traced one."""
+    number = call(float, x)
+    if not ndarrays.is_captured(number):
+        return float.__new__(cls, number)
+    return number if cls is float else captured_number(cls)(number._value)
 
 
 def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
@@ -100,8 +134,9 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
     is_array = ndarrays.is_captured(result) or type(result) is np.ndarray
     if outs or not is_array or not result.ndim:
         return result
-    model = next(x for x in inputs if isinstance_of_subclass(x))
-    return as_subclass(result, type(model).subclass, model)
+    models = [x for x in inputs if isinstance_of_subclass(x) or ndarrays.is_of_subclass(x)]
+    model = max(models, key=lambda x: getattr(x, "__array_priority__", 0.0))
+    return as_subclass(result, getattr(type(model), "subclass", type(model)), model)
 
 
 _INHERITED: Final = ndarrays.Captured.__array_ufunc__
@@ -121,16 +156,20 @@ def base_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dic
 
 
 def _base(x: Any) -> Any:
+    if ndarrays.is_of_subclass(x):
+        return x.view(np.ndarray)
     return x._captured_plain() if isinstance_of_subclass(x) else ndarrays.unmasked(x)
 
 
 def attribute_of_super(owner: Any, name: str) -> Any:
-    """Return an attribute of ``super()`` in a method of a subclass of ``numpy.ndarray``."""
+    """Return an attribute of ``super()`` in a method of a subclass of NumPy's or Python's."""
     me = owner.__self__
     order = owner.__self_class__.__mro__
     for base in order[order.index(owner.__thisclass__) + 1 :]:
         if name not in vars(base):
             continue
+        if base is float:
+            return getattr(super(CapturedNumber, me), name)
         if issubclass(np.ndarray, base):
             return _attribute_of_array(me, name)
         value = vars(base)[name]
@@ -183,3 +222,4 @@ HANDLERS[np.ndarray.view] = _view
 HANDLERS[np.ndarray.__array_ufunc__] = _ufunc
 HANDLERS[super] = attribute_of_super
 HANDLERS[np.ndarray.__new__] = new_array
+HANDLERS[float.__new__] = new_float

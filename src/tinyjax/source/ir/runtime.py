@@ -594,7 +594,7 @@ def heeds_warnings(fun: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     if fun is np.seterrcall:
         return args != (None,)
     if fun is np.errstate or fun is np.seterr:
-        return not _SEEN.isdisjoint((*args, *kwargs.values()))
+        return not SEEN.isdisjoint((*args, *kwargs.values()))
     if fun is warnings.catch_warnings:
         return bool(args or kwargs.get("record")) or kwargs.get("action") == "error"
     if fun is warnings.simplefilter or fun is warnings.filterwarnings:
@@ -606,7 +606,7 @@ def heeds_warnings(fun: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 
 
 #: What NumPy does with an error of numbers, so that a program sees it.
-_SEEN: Final = {"call", "log", "raise"}
+SEEN: Final = {"call", "log", "raise"}
 #: The functions of which some calls let a program see warnings.
 OF_WARNINGS: Final = (
     *(np.errstate, np.seterr, np.seterrcall),
