@@ -194,18 +194,6 @@ def triangular_systems_of_two_types() -> object:
     return lax.linalg.triangular_solve(np.eye(3), A, left_side=True)  # here
 
 
-@case(
-    DifferentiationError,
-    "qr of matrices taller than wide, here 4 by 3, has no derivative with full_matrices=True "
-    "(mode='complete'), since the last columns of Q are not determined. Leave it out.",
-)
-def derivative_of_the_undetermined() -> object:
-    def loss(x: Any) -> Any:
-        return jnp.sum(jnp.linalg.qr(x, "complete").Q)  # here
-
-    return grad(loss)(A.T)
-
-
 # Shapes and dtypes
 
 

@@ -29,7 +29,7 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax import lax, tree
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
@@ -912,12 +912,53 @@ def test_norms_beside_infinity_have_the_slopes_that_are_documented(ord: Any, slo
         np.testing.assert_array_equal(slope(jnp.array([np.inf, np.inf])), [0.5, 0.5])
 
 
-def test_what_is_not_determined_has_no_derivative() -> None:
-    x = regular(4, 3)
-    with raises(DifferentiationError, match="last columns of Q are not determined"):
-        tinyjax.jvp(partial(la.qr, mode="complete"), (x,), (x,))
-    with raises(DifferentiationError, match="last vectors are not determined"):
-        tinyjax.jvp(la.svd, (x,), (x,))
+@pytest.mark.usefixtures("each_tier")
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 3), (3, 4), (2, 4, 3), (2, 2, 4)])
+@pytest.mark.parametrize("lifted", [lambda f: f, tinyjax.jit, tinyjax.vmap])
+def test_full_decompositions_have_the_slopes_of_the_reduced(
+    shape: tuple[int, ...], lifted: Callable[..., Any]
+) -> None:
+    """Vectors that are not determined count for nothing where they are not used."""
+    x, k = random(*shape), min(shape[-2:])
+
+    def of_svd(x: Any, full: bool) -> Any:
+        u, s, vh = la.svd(x, full_matrices=full)
+        parts = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :] * x, jnp.abs(u[..., :k]) ** 3, s**2
+        return sum(map(jnp.sum, parts))
+
+    def of_qr(x: Any, full: bool) -> Any:
+        q, r = la.qr(x, "complete" if full else "reduced")
+        return jnp.sum(jnp.abs(q[..., :k]) ** 3) + jnp.sum(r[..., :k, :] ** 2 * 3)
+
+    for fun in (of_svd, of_qr):
+        full, reduced = (tinyjax.grad(partial(fun, full=full)) for full in (True, False))
+        is_mapped = lifted is tinyjax.vmap
+        slopes = lifted(full)(np.stack([x, -x]))[0] if is_mapped else lifted(full)(x)
+        np.testing.assert_allclose(slopes, reduced(x), 1e-10, 1e-10)
+        forward = tinyjax.jvp(partial(fun, full=True), (x,), (x,))[1]
+        np.testing.assert_allclose(forward, jnp.sum(reduced(x) * x), 1e-10)
+
+
+def last_vectors(x: Any, linalg: Any) -> Any:
+    u, _, vh = linalg.svd(x)
+    q = linalg.qr(x, "complete")[0]
+    return [abs(vectors) ** 3 for vectors in (u[..., -1], vh[..., -1, :], q[..., -1])]
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 4, 3)])
+def test_a_single_last_vector_is_determined_but_for_its_sign(shape: tuple[int, ...]) -> None:
+    x, step = random(*shape), random(*shape)
+    tangents = tinyjax.jvp(lambda x: last_vectors(x, la), (x,), (step,))[1]
+    sides = [last_vectors(x + sign * 1e-6 * step, np.linalg) for sign in (1, -1)]
+    for tangent, above, below in zip(tangents, *sides, strict=True):
+        np.testing.assert_allclose(tangent, (above - below) / 2e-6, 1e-6, 1e-8)
+
+
+def test_slopes_of_several_last_vectors_are_not_numbers() -> None:
+    x = random(5, 3)
+    for fun in (lambda x: la.svd(x)[0][0, -1], lambda x: la.qr(x, "complete").Q[0, -1]):
+        assert np.isnan(tinyjax.grad(fun)(x)).all()
+        assert np.isnan(tinyjax.jvp(fun, (x,), (x,))[1])
 
 
 @pytest.mark.parametrize("fun", [lax.linalg.cholesky, lax.linalg.eigh])

@@ -16,9 +16,10 @@ from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
 from tinyjax._primitives import dot, dynamic_slice
+from tinyjax._primitives.linear_maps import linear_call
 from tinyjax.core.primitives import elementwise as ew, families, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.reduce import reduce_max
+from tinyjax.core.primitives.reduce import reduce_max, reduce_or
 from tinyjax.core.primitives.rules import add_tangents, instantiate
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -755,3 +756,42 @@ def lower_loop(
         ),
         lambda state: families.lower_formula(b, advance, state),
     )[1:]
+
+
+def first_vectors(vectors: Array, k: int) -> Array:
+    """Return so many of the vectors that are the columns of matrices."""
+    axis = vectors.ndim - 1
+    return vectors if vectors.shape[axis] == k else slicing.slice_in_dim(vectors, 0, k, 1, axis)
+
+
+def with_last_vectors(vectors: Array, tangents: Array, ta: Array) -> Array:
+    """Add the tangents of the last vectors, which are orthogonal to the first ones.
+
+    A single real one is determined but for its sign. Of more only the space is: their tangents are
+    NaN, and pull back nothing where their cotangents are zero.
+
+    Args:
+        vectors: all vectors.
+        tangents: the tangents of the first ones.
+        ta: the tangent of the matrices.
+    """
+    k, axis = tangents.shape[-1], vectors.ndim - 1
+    count = vectors.shape[-1] - k
+    if not count:
+        return tangents
+    last = slicing.slice_in_dim(vectors, k, k + count, 1, axis)
+    if count == 1 and not dtypes.is_complex(vectors.dtype):
+        moved = ew.neg(mm(first_vectors(vectors, k), mm(mT(tangents), last)))
+        return slicing.concatenate((tangents, moved), axis)
+
+    def push(residuals: None, ta: Array) -> Array:
+        return sh.full_like(last, float("nan"))
+
+    def pull(residuals: None, ct: Array) -> Array:
+        parts = (ew.real(ct), ew.imag(ct)) if dtypes.is_complex(ct.dtype) else (ct,)
+        flags = [ew.ne(part, sh.full_like(part, 0)) for part in parts]
+        matter = reduce_or(flags[0] if len(flags) == 1 else ew.or_(*flags), (axis - 1, axis))
+        where = broadcast_in_dim(matter, ta.shape, range(axis - 1))
+        return ew.select(where, sh.full_like(ta, float("nan")), sh.full_like(ta, 0))
+
+    return slicing.concatenate((tangents, linear_call(push, pull, None, ta)), axis)

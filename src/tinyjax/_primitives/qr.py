@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 from numpy.linalg import _umath_linalg
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes
 from tinyjax._primitives import lu, matrices as ma
 from tinyjax._primitives.triangular import triangular_solve
 from tinyjax.core.primitives import elementwise as ew, families, shape as sh, slicing
@@ -129,18 +129,12 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
     columns does not change.
     """
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    q, r, *order = bind(qr_p, (a,), params)
+    all_q, all_r, *order = bind(qr_p, (a,), params)
     for columns in order:
         ta = ma.mT(lu.rows(ma.mT(ta), columns))
-    m, n = a.shape[-2:]
-    if params.full_matrices and m > n:
-        raise errors.DifferentiationError(
-            f"qr of matrices taller than wide, here {m} by {n}, has no derivative with "
-            "full_matrices=True (mode='complete'), since the last columns of Q are not determined. "
-            "Leave it out."
-        )
-    k = min(m, n)
-    axis = a.ndim - 1
+    k, axis = min(a.shape[-2:]), a.ndim - 1
+    q, rows = ma.first_vectors(all_q, k), all_r.shape[-2]
+    r = all_r if rows == k else slicing.slice_in_dim(all_r, 0, k, axis=axis - 1)
     square, change = (
         slicing.slice_in_dim(r, 0, k, axis=axis),
         slicing.slice_in_dim(ta, 0, k, axis=axis),
@@ -155,7 +149,10 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
         rotation = ma.on_diagonal(imaginary, rotation)
     tq = ew.add(ma.mm(q, ew.sub(rotation, inner)), scaled)
     tr = ma.upper_part(ew.sub(ma.mm(ma.mH(q), ta), ma.mm(rotation, r)))
-    return (q, r, *order), (tq, tr, *(prim.ZERO for _ in order))
+    if rows > k:
+        tr = slicing.pad_in_dim(tr, 0, rows - k, axis - 1)
+    tq = ma.with_last_vectors(all_q, tq, ta)
+    return (all_q, all_r, *order), (tq, tr, *(prim.ZERO for _ in order))
 
 
 def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
@@ -164,8 +161,8 @@ def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
     Args:
         x: matrices, shape ``(..., m, n)``.
         full_matrices: whether ``Q`` is square, shape ``(..., m, m)``; otherwise it has
-            ``min(m, n)`` columns, and ``R`` as many rows. With it, matrices taller than wide have
-            no derivative.
+            ``min(m, n)`` columns, and ``R`` as many rows. Of several columns beyond these only the
+            space is determined: derivatives that depend on them are NaN.
 
     Returns:
         ``Q`` and ``R``.

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.linalg import _umath_linalg
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes
 from tinyjax._primitives import arg_extrema, lu, matrices as ma
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -494,14 +494,9 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     """
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     m, n = a.shape[-2:]
-    if params.full_matrices and params.compute_uv and m != n:
-        raise errors.DifferentiationError(
-            f"svd of matrices that are not square, here {m} by {n}, has no derivative with "
-            "full_matrices=True, since the last vectors are not determined. Say "
-            "full_matrices=False."
-        )
-    s, u, vh = tr.bind(svd_p, (a,), SvdParams(False, True))
-    v = ma.mH(vh)
+    s, all_u, all_vh = tr.bind(svd_p, (a,), SvdParams(params.full_matrices, True))
+    all_v = ma.mH(all_vh)
+    u, v = [ma.first_vectors(vectors, min(m, n)) for vectors in (all_u, all_v)]
     along_v = ma.mm(ta, v)
     inner = ma.mm(ma.mH(u), along_v)
     ts = ma.real_part(ma.diagonal_of(inner))
@@ -521,7 +516,10 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
         along_u = ma.mm(ma.mH(ta), u)
         beyond = ew.sub(along_u, ma.mm(v, flipped))
         tv = ew.add(tv, ma.quotients(beyond, ma.along_rows(s, beyond), s))
-    return (s, u, vh), (ts, tu, ma.mH(tv))
+    if params.full_matrices:
+        tu = ma.with_last_vectors(all_u, tu, ta)
+        tv = ma.with_last_vectors(all_v, tv, ta)
+    return (s, all_u, all_vh), (ts, tu, ma.mH(tv))
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
@@ -530,7 +528,8 @@ def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
     Args:
         x: matrices, shape ``(..., m, n)``.
         full_matrices: whether ``U`` and ``V`` are square; otherwise they have ``min(m, n)``
-            columns. With it, matrices that are not square have no derivative.
+            columns. Of several vectors beyond these only the space is determined: derivatives that
+            depend on them are NaN.
 
     Returns:
         ``U``, ``s`` (real, descending) and ``V^H``.

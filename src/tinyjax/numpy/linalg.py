@@ -299,7 +299,8 @@ def svd(
     Args:
         a: matrices, shape ``(..., m, n)``.
         full_matrices: whether ``U`` and ``V`` are square; otherwise they have ``min(m, n)``
-            columns. With it, matrices that are not square have no derivative.
+            columns. Of several vectors beyond these only the space is determined: derivatives that
+            depend on them are NaN.
         compute_uv: whether to return ``U`` and ``V^H``, not just ``S``.
         hermitian: whether the matrices are Hermitian, which makes it faster.
         subset_by_index: the first singular value wanted and the one after the last; by default
