@@ -1,4 +1,4 @@
-"""Numbers of classes of the program's own, objects beside numbers, and numbers as texts."""
+"""Numbers and properties of classes of the program's own, objects, and numbers as texts."""
 
 import random
 from pathlib import Path
@@ -234,6 +234,46 @@ return x[0] * len(s)""",
         """s = '%s' % O(x[0])
 return x[0] * len(s)""",
     ),
+    """
+class R(property):
+    def __get__(self, o, t=None):
+        v = self.fget(o)
+        setattr(type(o), 'p', (v, 2.0, 3.0))
+        return getattr(o, 'p')
+class A: p = R(lambda self: 5.0)
+""": ("a = A(); a.v = x; return a.p[0] * a.p[1] * a.p[2]",),
+    """
+P = property(lambda self: self.v[0] * 2)
+class A:
+    p = P
+""": (
+        "a = A(); a.v = x; r = a.p; A.p = 3.0; s = a.p; A.p = P; return r * s",
+        "a = A(); a.v = x; r = a.p; A.p = property(lambda self: self.v[1]); s = a.p; A.p = P; return r * s",
+    ),
+    """
+class R(property): pass
+class A:
+    @R
+    def p(self): return self.v[0] * 2
+    def g(self): return self.w * 3
+    def s(self, u): self.w = u * self.v[1]
+    q = R(g, s)
+""": ("a = A(); a.v = x; a.q = x[2]; return a.p * a.q",),
+    """
+class C(property):
+    def __get__(self, o, t=None):
+        if 'c' not in o.__dict__: o.__dict__['c'] = self.fget(o)
+        return o.__dict__['c']
+class A:
+    @C
+    def p(self): return np.sin(self.v[0])
+""": ("a = A(); a.v = x; return a.p * a.p",),
+    """
+class Base(np.ndarray):
+    def __new__(cls, a): return np.asarray(a).view(cls)
+    def round(self, n=0): return self * 3
+class S(Base): pass
+""": ("p = S(np.stack([x, x * 2])); r = np.unique(p, axis=0); return (r * 2).sum() * x[0]",),
 }
 TEXTS: Final = [
     f"import copy, functools, math\nimport numpy as np\n{head}\ndef f(x):\n"

@@ -791,7 +791,7 @@ def with_last_vectors(vectors: Array, tangents: Array, ta: Array) -> Array:
         parts = (ew.real(ct), ew.imag(ct)) if dtypes.is_complex(ct.dtype) else (ct,)
         flags = [ew.ne(part, sh.full_like(part, 0)) for part in parts]
         matter = reduce_or(flags[0] if len(flags) == 1 else ew.or_(*flags), (axis - 1, axis))
-        where = broadcast_in_dim(matter, ta.shape, range(axis - 1))
+        where = broadcast_in_dim(matter, ta.shape, tuple(range(axis - 1)))
         return ew.select(where, sh.full_like(ta, float("nan")), sh.full_like(ta, 0))
 
     return slicing.concatenate((tangents, linear_call(push, pull, None, ta)), axis)

@@ -803,10 +803,15 @@ def source_text(text: Any) -> Any:
 # Attributes and items
 
 
+def _of_class(cls: Any, name: str) -> Any:
+    """Return what a class, or one that it inherits from, has by a name."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
 @functools.cache
 def _descriptor(cls: Any, name: str) -> Any:
     """Return the property, or the descriptor of the user's, that an attribute goes to."""
-    found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    found = _of_class(cls, name)
     getter = getattr(type(found), "__get__", None)
     is_own = type(found) is not FunctionType and type(getter) is FunctionType
     return found if is_own or isinstance(found, property) else None
@@ -847,18 +852,26 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     found = _descriptor(kind, name)
     is_property = _is_property(found, "__get__")
     getter = found.fget if is_property else getattr(type(found), "__get__", None)
+    special: Callable[[Any, str], Any] | None = None
     if is_property and is_captured_function(getter):
-        read = lambda owner, name: call(getter, owner)  # noqa: E731
+        special = lambda owner, name: call(getter, owner)  # noqa: E731
     elif is_captured_function(getter):
-        read = functools.partial(_attribute_by_descriptor, found, getter, read)
+        special = functools.partial(_attribute_by_descriptor, found, getter, read)
+
+    def read_current(owner: Any, name: str) -> Any:
+        """Read by the descriptor, unless it has put something else in its place in the class."""
+        is_kept = special is not None and _of_class(kind, name) is found
+        return special(owner, name) if special is not None and is_kept else read(owner, name)
 
     def read_or_fall_back(owner: Any, name: str) -> Any:
         try:
-            return read(owner, name)
+            return read_current(owner, name)
         except AttributeError:
             return call(fallback, owner, name)
 
-    return read_or_fall_back if has_fallback else read
+    if has_fallback:
+        return read_or_fall_back
+    return read if special is None else read_current
 
 
 def _attribute_by_descriptor(descriptor: Any, getter: Any, read: Any, owner: Any, name: str) -> Any:

@@ -258,6 +258,14 @@ if hasattr(_ARRAY_SETS, "_unique_hash"):  # from NumPy 2.3
 def _unique(ar: Any, *args: Any, **options: Any) -> Any:
     if len(args) < 4 and options.get("axis") is None:
         return by_source(np.unique, ar, *args, **options)
+    if is_traced(ar) and runs.data(ndarrays.unwrap(ar)) is None:  # how many there are is a decision
+        bound = inspect.signature(np.unique).bind(ar, *args, **options).arguments
+        rows = jnp.moveaxis(ndarrays.value_of(ar), bound["axis"], 0)
+        columns = rows.reshape(len(rows), -1).T
+        columns = columns[:, jnp.lexsort(columns[::-1])]
+        differ = jnp.any(columns[:, 1:] != columns[:, :-1], axis=0)
+        bound["ar"] = ndarrays.unwrap(ar)
+        return wrap(jnp.unique(**bound, size=int(runs.decide(jnp.sum(differ))) + 1))
     return applied(np.unique, (ar, *args), options)
 
 
