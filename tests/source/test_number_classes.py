@@ -248,7 +248,8 @@ class A:
     p = P
 """: (
         "a = A(); a.v = x; r = a.p; A.p = 3.0; s = a.p; A.p = P; return r * s",
-        "a = A(); a.v = x; r = a.p; A.p = property(lambda self: self.v[1]); s = a.p; A.p = P; return r * s",
+        """a = A(); a.v = x; r = a.p; A.p = property(lambda self: self.v[1])
+s = a.p; A.p = P; return r * s""",
     ),
     """
 class R(property): pass
