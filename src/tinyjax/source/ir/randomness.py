@@ -17,8 +17,9 @@ from tinyjax.core.tracing.trace import current_trace
 GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
 #: What makes generators.
 MAKERS: Final = (np.random.default_rng, *GENERATORS)
-#: Methods that give a generator a state.
+#: Methods that give a generator a state, and those that only ask for it.
 _SEEDING: Final = {"seed", "set_state", "setstate"}
+_ASKING: Final = {"get_state", "getstate"}
 REFUSAL: Final = (
     "random numbers are drawn by a generator that the program does not seed, and a compiled "
     "program would repeat them in each call. Make the generator in the function, "
@@ -42,7 +43,7 @@ class SeededGenerators:
         if fun.__name__ in _SEEDING:
             self._generators.append(owner)
             return False
-        return is_recorded()
+        return fun.__name__ not in _ASKING and is_recorded()
 
     def follow(
         self, fun: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
