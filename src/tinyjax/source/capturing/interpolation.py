@@ -12,7 +12,7 @@ import tinyjax.scipy
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.scipy import interpolate
-from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing import lapack, ndarrays, runs
 from tinyjax.source.capturing.ndarrays import value_of
 
 #: What computes functions in C and Fortran, by their modules and names, if an argument is traced.
@@ -21,7 +21,12 @@ COUNTERPARTS: Final[dict[str, Callable[..., Any]]] = {}
 
 def _computes(*names: str) -> Callable[[Any], Any]:
     def register(apply: Callable[..., Any]) -> Callable[..., Any]:
-        COUNTERPARTS.update({f"scipy.interpolate.{name}": apply for name in names})
+        COUNTERPARTS.update(
+            {
+                name if name.startswith(lapack.FORTRAN) else f"scipy.interpolate.{name}": apply
+                for name in names
+            }
+        )
         return apply
 
     return register
@@ -104,7 +109,7 @@ def _through(x: Any, y: Any, k: Any) -> tuple[Array, Array]:
     return spline.t, spline.c
 
 
-@_computes("dfitpack.fpcurf0")
+@_computes("fortran.fpcurf0")
 def _curve(
     g: Any, x: Any, y: Any, k: Any, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None
 ) -> Any:
@@ -117,7 +122,7 @@ def _curve(
     return x, y, np.ones(len(x)), x[0], x[-1], int(k), 0.0, *spline, 0.0, None, None, -1
 
 
-@_computes("dfitpack.regrid_smth")
+@_computes("fortran.regrid_smth")
 def _surface(g: Any, x: Any, y: Any, z: Any, *options: Any) -> Any:
     """Return the tensor product of splines through all points of a grid."""
     *ends, kx, ky, s, _ = options
@@ -130,7 +135,7 @@ def _surface(g: Any, x: Any, y: Any, z: Any, *options: Any) -> Any:
     return tx.size, wrapped[0], ty.size, wrapped[1], wrapped[2], 0.0, -1
 
 
-@_computes("dfitpack.bispev", "dfitpack.bispeu", "dfitpack.parder", "dfitpack.pardeu")
+@_computes("fortran.bispev", "fortran.bispeu", "fortran.parder", "fortran.pardeu")
 def _on_surface(g: Any, tx: Any, ty: Any, c: Any, kx: Any, ky: Any, *args: Any) -> Any:
     """Evaluate a tensor product of splines: on a grid, or at points."""
     *orders, x, y = args

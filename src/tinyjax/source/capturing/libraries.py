@@ -18,6 +18,7 @@ from tinyjax.errors import DivergenceError, UndecidedError
 from tinyjax.source.capturing import (
     calls,
     interpolation,
+    lapack,
     ndarrays,
     overwriting,
     raising,
@@ -42,9 +43,9 @@ def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) 
     if args or any(x is not None for n, x in kwargs.items() if n in ("e", "s")):
         return NotImplemented
     matrices = [ndarrays.value_of(x) for x in (a, b, q, r)]
-    shape = tinyjax.ShapeDtypeStruct(matrices[0].shape, matrices[0].dtype)
+    shape = tinyjax.ShapeDtypeStruct(matrices[0].shape, jnp.result_type(*matrices))
     x = tinyjax.pure_callback(
-        lambda *data: g(*map(np.asarray, data)),
+        lambda *data: g(*map(np.asarray, data)).astype(shape.dtype),
         shape,
         *map(lax.stop_gradient, matrices),
         vmap_method="sequential",
@@ -54,22 +55,50 @@ def _riccati(g: Any, a: Any, b: Any, q: Any, r: Any, *args: Any, **kwargs: Any) 
 
 
 def _continuous_step(x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
-    gain = jnp.linalg.solve(r, b.T @ x)
+    gain = jnp.linalg.solve(r, b.conj().T @ x)
     closed = a - b @ gain
-    return tinyjax.scipy.linalg.solve_continuous_lyapunov(closed.T, -(q + gain.T @ r @ gain))
+    cost = q + gain.conj().T @ r @ gain
+    return tinyjax.scipy.linalg.solve_continuous_lyapunov(closed.conj().T, -cost)
 
 
 def _discrete_step(x: Any, a: Any, b: Any, q: Any, r: Any) -> Any:
-    gain = jnp.linalg.solve(r + b.T @ x @ b, b.T @ x @ a)
+    adjoint = b.conj().T @ x
+    gain = jnp.linalg.solve(r + adjoint @ b, adjoint @ a)
     closed = a - b @ gain
-    system = jnp.eye(a.size) - jnp.kron(closed.T, closed.T)
-    return jnp.linalg.solve(system, jnp.ravel(q + gain.T @ r @ gain)).reshape(a.shape)
+    system = jnp.eye(a.size) - jnp.kron(closed.conj().T, closed.T)
+    return jnp.linalg.solve(system, jnp.ravel(q + gain.conj().T @ r @ gain)).reshape(a.shape)
 
 
 _NEWTON_STEPS: Final = {
     "solve_continuous_are": _continuous_step,
     "solve_discrete_are": _discrete_step,
 }
+
+
+def _where_equal(ours: Any) -> Any:
+    """Return what applies a function, where its value is that of SciPy's function."""
+
+    def own(g: Any, *args: Any, **kwargs: Any) -> Any:
+        result = ndarrays.with_values(ours, args, kwargs)
+        if not _agrees(g, args, kwargs, result):
+            return NotImplemented
+        result = ndarrays.wrap(result)
+        raising.check_finite(g, args, kwargs, result)
+        return result
+
+    return own
+
+
+def _fractional_power(a: Any, p: Any) -> Any:
+    linalg = tinyjax.scipy.linalg
+    return linalg.expm(p * linalg.logm(a))
+
+
+def _rq(a: Any, mode: str = "full") -> Any:
+    """Decompose by ``qr`` of the conjugate transpose, from the other side."""
+    q, r = jnp.linalg.qr(a[::-1, ::-1].conj().T, "reduced" if mode == "economic" else "complete")
+    r = r.conj().T[::-1, ::-1]
+    return r if mode == "r" else (r, q.conj().T[::-1, ::-1])
 
 
 _decided: Final = functools.partial(ndarrays.decided, purpose="the neighbors of points")
@@ -124,14 +153,19 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.spatial._kdtree.KDTree": NeighborTree,
     "scipy.linalg._solvers.solve_continuous_are": _riccati,
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
+    "scipy.linalg._decomp_qr.rq": _where_equal(_rq),
+    "scipy.linalg._matfuncs.fractional_matrix_power": _where_equal(_fractional_power),
     "scipy.signal._peak_finding_utils._local_maxima_1d": _peaks,
     "scipy.signal._peak_finding_utils._select_by_peak_distance": _peaks,
     "scipy.signal._peak_finding_utils._peak_prominences": _prominences,
     **interpolation.COUNTERPARTS,
+    **lapack.COUNTERPARTS,
     **sparse.COUNTERPARTS,
 }
 
 
+#: Functions of SciPy's whose Python source computes more than a counterpart of tinyjax's.
+_BY_SOURCE: Final = frozenset({"scipy.linalg.cho_factor", "scipy.linalg.eigh"})
 #: Functions whose second argument is a vector to SciPy, if it is a number.
 _OF_VECTORS: Final = frozenset({"fsolve", "odeint", "root"})
 
@@ -143,7 +177,7 @@ def _counterpart(g: Any) -> Any:
     module = (getattr(g, "__module__", "") or "").split(".")
     if "array_api_compat" in module and module[-1] == "linalg":
         return getattr(np.linalg, name, None)
-    if module[0] == "numpy":
+    if module[0] == "numpy" or ".".join([*module[:2], name]) in _BY_SOURCE:
         return None
     if module[0] == "bottleneck":
         return getattr(np, name, None)
@@ -169,7 +203,7 @@ def _of_distribution(g: MethodType) -> Any:
 def _module(g: Any) -> str:
     """Return the module of a function; those in Fortran and methods in C have none."""
     module: str = getattr(g, "__module__", None) or "builtins"
-    return "scipy.interpolate.dfitpack" if type(g).__name__ == "fortran" else module
+    return lapack.FORTRAN if type(g).__name__ == "fortran" else module
 
 
 def _name(g: Any) -> str:
@@ -230,7 +264,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 #: Options that change no value where the counterpart has one.
-_NEUTRAL: Final = ("allow_singular", "check_finite", "overwrite_a", "overwrite_b", "lapack_driver")
+_NEUTRAL: Final = ("allow_singular", "check_finite", "overwrite_a", "overwrite_b")
 
 
 def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -251,7 +285,7 @@ def _reaches_captured(x: Any) -> bool:
 def _kind(x: Any) -> Any:
     if isinstance(x, (str, bool, int)) or x is None:  # an option
         return x
-    return (type(x).__name__, np.ndim(x) if ndarrays.is_captured(x) else None)
+    return type(x).__name__, *((np.ndim(x), x.dtype.kind) if ndarrays.is_captured(x) else ())
 
 
 def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:

@@ -27,7 +27,7 @@ def _example(x: Any) -> Any:
     """Return the data of an argument, or that of the first example of a batch."""
     if ndarrays.is_captured(x):
         return np.array(runs.example(x._captured_value))
-    return ndarrays.mapped(_example, x)
+    return ndarrays.mapped(_example, x) if ndarrays.holds_captured(x) else x
 
 
 def decide_signs(*numbers: Any) -> None:
@@ -41,19 +41,24 @@ def decide_signs(*numbers: Any) -> None:
     runs.decide(kinds.astype(np.int8))
 
 
-def check_finite(function: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
-    """Raise what a function raises for arguments whose result is not finite."""
+def check_finite(function: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> Any:
+    """Raise what a function raises for arguments whose result is not finite.
+
+    Returns:
+        What it gives, if it raises nothing; None where the result is finite, or nobody sees it.
+    """
     values = _leaves(result)
     data = [runs.data(value) for value in values]
     if not values or (any(x is None for x in data) and not runs.is_handling()):
-        return
+        return None
     if not any(map(runs.is_staged, values)) and all(
         x is not None and np.isfinite(x).all() for x in data
     ):
-        return
-    if not runs.decide(_are_finite(values)):
-        runs.decide(_are_finite(_leaves((args, kwargs))))
-        function(*map(_example, args), **ndarrays.mapped(_example, kwargs))
+        return None
+    if runs.decide(_are_finite(values)):
+        return None
+    runs.decide(_are_finite(_leaves((args, kwargs))))
+    return function(*map(_example, args), **ndarrays.mapped(_example, kwargs))
 
 
 def begin_to_see() -> None:
