@@ -1,5 +1,6 @@
 """Sparse matrices of SciPy's with traced elements, against NumPy's values and differences."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -189,3 +190,151 @@ def test_lists_have_no_traced_elements_after_a_run() -> None:
     expected = np.zeros((4, 4))
     expected[1, 1] = 5.0
     np.testing.assert_array_equal(outside.toarray(), expected)
+
+
+#: Ways to a matrix that the program alone holds.
+COPIES: Final[dict[str, Callable[[Any], Any]]] = {
+    "copy": lambda m: m.copy(),
+    "deepcopy": copy.deepcopy,
+    "same format": lambda m: m.asformat(m.format, copy=True),
+    "constructor": lambda m: type(m)(m, copy=True),
+    "astype": lambda m: m.astype(np.float64, copy=True),
+    "product": lambda m: 1.0 * m,
+    "transposed": lambda m: m.T.copy(),
+    "arrays": lambda m: type(m)(m.toarray()),
+}
+
+
+def times(m: Any, x: Any) -> Any:
+    m *= x[0]
+    return m
+
+
+def plus(m: Any, x: Any) -> Any:
+    m += m * x[0]
+    return m
+
+
+def all_elements(m: Any, x: Any) -> Any:
+    m.data[...] = m.data * x[0]
+    return m
+
+
+def element(m: Any, x: Any) -> Any:
+    m.data[(0,) * m.data.ndim] = x[1]
+    return m
+
+
+def item(m: Any, x: Any) -> Any:
+    m[0, 1] = x[0]
+    return m
+
+
+def items(m: Any, x: Any) -> Any:
+    m[[0, 1], [0, 1]] = x[:2]
+    return m
+
+
+def diagonal(m: Any, x: Any) -> Any:
+    m.setdiag(x)
+    return m
+
+
+OF_ELEMENTS: Final = (all_elements, element, times)
+CHANGED: Final = [
+    *[(form, f) for form in ("csr", "csc") for f in (*OF_ELEMENTS, item, items, diagonal, plus)],
+    *[(form, f) for form in ("coo", "dia", "bsr") for f in OF_ELEMENTS],
+    *[(form, f) for form in ("lil", "dok") for f in (item, items, diagonal)],
+    ("dia", diagonal),
+]
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize(("form", "change"), CHANGED)
+def test_copies_of_matrices_from_outside_change(form: str, change: Any, way: str) -> None:
+    outside = getattr(sp, f"{form}_matrix")(
+        4.0 * np.eye(4) + np.eye(4, k=1) + 2.0 * np.eye(4, k=-1)
+    )
+    before = outside.toarray()
+
+    def f(x: Any) -> Any:
+        product = change(COPIES[way](outside), x) @ np.array([1.0, -2.0, 3.0, 0.5])
+        return np.sum(product * np.arange(1.0, 5.0))
+
+    x, direction = np.array([1.3, 2.1, 0.7, 1.9]), np.array([0.3, -0.2, 0.5, 0.1])
+    value, slope = tinyjax.jvp(source.capture(f), (x,), (direction,))
+    np.testing.assert_array_equal(outside.toarray(), before)
+    np.testing.assert_allclose(value, f(x), rtol=1e-12)
+    difference = (f(x + 1e-6 * direction) - f(x - 1e-6 * direction)) / 2e-6
+    np.testing.assert_allclose(slope, difference, rtol=1e-7)
+
+
+def change_after_transposing(m: Any, x: Any) -> Any:
+    matrix = m.copy()
+    transposed = matrix.T
+    matrix.data[0] = x[0]
+    return transposed.sum()
+
+
+def change_after_sharing(m: Any, x: Any) -> Any:
+    matrix = m.copy()
+    other = sp.csr_matrix(matrix)
+    matrix.data[0] = x[0]
+    return other.sum()
+
+
+def change_a_shallow_copy(m: Any, x: Any) -> Any:
+    matrix = copy.copy(m)
+    matrix.data[0] = x[0]
+    return matrix.sum()
+
+
+def change_what_may_be_no_copy(m: Any, x: Any) -> Any:
+    matrix = m.tocsr()
+    matrix.data[0] = x[0]
+    return matrix.sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        change_after_transposing,
+        change_after_sharing,
+        change_a_shallow_copy,
+        change_what_may_be_no_copy,
+    ],
+)
+def test_elements_that_something_else_holds_are_refused(f: Any) -> None:
+    matrix = sp.csr_matrix(np.diag([4.0, 5.0, 6.0]))
+    with pytest.raises(CaptureError, match="an array from outside"):
+        tinyjax.grad(source.capture(lambda x: f(matrix, x)))(np.ones(2))
+
+
+def test_views_of_elements_change_with_them() -> None:
+    outside = sp.csr_matrix(np.diag([4.0, 5.0, 6.0]))
+
+    def f(x: Any) -> Any:
+        matrix = outside.copy()
+        elements, transposed = matrix.data, matrix.T
+        other = sp.csr_matrix((matrix.data, matrix.indices, matrix.indptr))
+        elements[0] = x**2
+        return transposed.sum() + other.sum()
+
+    assert tinyjax.grad(source.capture(f))(np.float64(3.0)) == 12.0
+
+
+def test_matrices_that_outlive_the_program_have_data() -> None:
+    outside = sp.csr_matrix(np.diag([4.0, 5.0, 6.0]))
+    made: dict[str, Any] = {}
+
+    def f(x: Any) -> Any:
+        matrix = made["traced"] = outside.copy()
+        matrix.data[0] = x
+        known = made["known"] = outside.copy()
+        known.data[0] = 2.0
+        tree = csgraph.minimum_spanning_tree(known)
+        return matrix.sum() + x * known.sum() + x * tree.sum()
+
+    assert tinyjax.grad(source.capture(f))(np.float64(3.0)) == 14.0
+    np.testing.assert_array_equal(made["known"].data, [2.0, 5.0, 6.0])
+    assert all(type(matrix.data) is np.ndarray for matrix in made.values())

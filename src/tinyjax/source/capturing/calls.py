@@ -8,6 +8,7 @@ traced value it raises, since it gets an object that it does not know.
 from __future__ import annotations
 
 import ast
+import copy
 import dis
 import functools
 import importlib
@@ -17,6 +18,7 @@ import operator
 import random
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -595,12 +597,18 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
     counts = _references(passed_views)
+    matrices = [(x, x.data) for x in given if _is_sparse(type(x)) and _is_known(x)]
+    for matrix, elements in matrices:
+        matrix.data = plain(elements)
     try:
         result = g(*passed[: len(args)], **dict(zip(kwargs, passed[len(args) :], strict=True)))
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not ndarrays.are_traced(args, kwargs):
             raise
         raise runs.refusal(_qualified_name(g)) from error
+    finally:
+        for matrix, elements in matrices:
+            matrix.data = elements
     held = _references(passed_views)
     if not isinstance(result, _NOT_READ):
         runs.check_no_text(*given)
@@ -609,17 +617,51 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     for (memory, _), before, after in zip(passed_views, counts, held, strict=True):
         if after > before:
             memory.is_shared = True
-    for x, copy in zip(given, passed, strict=True):
-        if type(x) is list and copy is not x:
-            _write_back(x, copy)
+    for x, view in zip(given, passed, strict=True):
+        if type(x) is list and view is not x:
+            _write_back(x, view)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
+    if g in _COPYING and _is_sparse(type(result)):
+        _note_made(result)
     return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
 
 
 def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call code that takes data as it is, and follow what it gives."""
-    return ndarrays.followed(g(*args, **kwargs), [*args, *kwargs.values()])
+    result = g(*args, **kwargs)
+    given = [*args, *kwargs.values()]
+    if _is_sparse(type(result)):
+        known = [*given, *itertools.chain.from_iterable(map(_attributes, given))]
+        _note_made(result, known)
+    return ndarrays.followed(result, given)
+
+
+def _is_sparse(kind: type) -> bool:
+    return kind.__module__.startswith("scipy.sparse.")
+
+
+def _is_known(matrix: Any) -> bool:
+    """Return whether the elements of a sparse matrix are under capture, and data."""
+    elements = getattr(matrix, "data", None)
+    return type(elements) is CapturedArray and not elements._captured_is_traced
+
+
+def _note_made(matrix: Any, known: Sequence[Any] = ()) -> None:
+    """Note a sparse matrix that unwatched code has made, if it is none of those known before."""
+    run = runs.current.get()
+    if run is not None and not any(matrix is x for x in known):
+        run.matrices[id(matrix)] = weakref.ref(matrix)
+
+
+def _elements(owner: Any, name: str) -> Any:
+    """Return the elements of a sparse matrix: under capture, if this run has made them."""
+    run = runs.current.get()
+    note = None if run is None else run.matrices.get(id(owner))
+    if note is not None and note() is owner and sys.getrefcount(vars(owner)[name]) == memories.ONLY:
+        stores.note(owner)
+        setattr(owner, name, ndarrays.follow(vars(owner)[name]))
+    return getattr(owner, name)
 
 
 def _parts(result: Any) -> Sequence[Any]:
@@ -631,6 +673,8 @@ def _references(passed_views: Sequence[tuple[memories.Memory, Any]]) -> list[int
     return [sys.getrefcount(view) for _, view in passed_views]
 
 
+#: Functions whose result nothing else holds.
+_COPYING: Final = (copy.copy, copy.deepcopy)
 #: What holds no number that was read of a text.
 _NOT_READ: Final = (bool, bytes, int, str, type(None))
 
@@ -680,6 +724,8 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             _initialize(made, init, args, kwargs)
         elif init is not object.__init__:
             init(made, *args, **kwargs)
+    if _is_sparse(cls):
+        _note_made(made)
     return made
 
 
@@ -847,6 +893,8 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
         return functools.partial(call, own)
     if name == "__array_finalize__" and issubclass(kind, CapturedArray):
         return lambda owner, name: functools.partial(call, owner.subclass.__array_finalize__, owner)
+    if name == "data" and _is_sparse(kind):
+        return _elements
     has_fallback = is_captured_function(fallback)
     read: Callable[[Any, str], Any] = own if has_fallback else getattr
     found = _descriptor(kind, name)
@@ -1226,8 +1274,7 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
         own = getattr(first, method, None)
         if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):
             result = call(own, x, y)
-            if result is not NotImplemented:
-                return result
+            return binary(x, y) if result is NotImplemented else result
         return binary(x, y) if own is None else apply(x, y)
 
     return dispatch

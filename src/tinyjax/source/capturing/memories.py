@@ -461,7 +461,7 @@ def is_view_of(result: object, view: HostArray) -> bool:
 #: So many ranges of elements are written each by itself.
 _FEW: Final = 4
 #: References to the base of an array that nothing else holds: by the array, and by the call.
-_ONLY: Final = 2
+ONLY: Final = 2
 
 
 def is_only_view(array: HostArray) -> bool:
@@ -473,7 +473,7 @@ def is_only_view(array: HostArray) -> bool:
     if type(base) is not np.ndarray or base.base is not None or base.dtype != array.dtype:
         return False
     del base
-    return sys.getrefcount(array.base) == _ONLY
+    return sys.getrefcount(array.base) == ONLY
 
 
 #: Kinds of dtypes whose arrays are followed from the beginning: a traced value may be written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
@@ -33,6 +34,7 @@ class Run:
         handlers: how many blocks it is in whose exceptions the program catches.
         sees_errors: whether it may see the warnings and errors of numbers.
         generators: the generators of random numbers that it seeds.
+        matrices: the sparse matrices that code in C, or unwatched, has made in it.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
@@ -42,6 +44,7 @@ class Run:
     handlers: int = 0
     sees_errors: bool = False
     generators: randomness.SeededGenerators = attrs.field(factory=randomness.SeededGenerators)
+    matrices: dict[int, weakref.ref[Any]] = attrs.field(factory=dict)
 
 
 class Handling:

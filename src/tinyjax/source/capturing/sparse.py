@@ -213,12 +213,23 @@ def _of_diagonals(height: Any, width: Any, _: Any, length: Any, *matrix: Any) ->
     return rows[inside], columns[inside], value_of(data)[np.nonzero(inside)]
 
 
+def _of_blocks(_: Any, width: Any, rows: int, columns: int, *matrix: Any) -> _Entries:
+    indptr, indices, data = matrix
+    first = _rows(indptr)[:, None, None]
+    places = np.arange(rows)[:, None], np.arange(columns)
+    i, j = np.broadcast_arrays(
+        first * rows + places[0], indices[: len(first), None, None] * columns + places[1]
+    )
+    return i.ravel(), j.ravel(), value_of(data)[: i.size]
+
+
 #: Formats: what gives the entries of a matrix, and where the number of vectors is in calls.
 _FORMATS: Final[dict[str, tuple[Callable[..., _Entries], int]]] = {
     "csr": (lambda height, width, *matrix: _of_rows(*matrix), 2),
     "csc": (lambda height, width, *matrix: _of_columns(*matrix), 2),
     "coo": (lambda size, rows, columns, data: (rows, columns, value_of(data)), 1),
     "dia": (_of_diagonals, 6),
+    "bsr": (_of_blocks, 2),
 }
 
 
