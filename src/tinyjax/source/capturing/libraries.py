@@ -20,6 +20,7 @@ from tinyjax.source.capturing import (
     interpolation,
     lapack,
     ndarrays,
+    numexpr,
     overwriting,
     raising,
     runs,
@@ -160,6 +161,7 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.signal._peak_finding_utils._peak_prominences": _prominences,
     **interpolation.COUNTERPARTS,
     **lapack.COUNTERPARTS,
+    **numexpr.COUNTERPARTS,
     **sparse.COUNTERPARTS,
 }
 
@@ -202,13 +204,17 @@ def _of_distribution(g: MethodType) -> Any:
 
 def _module(g: Any) -> str:
     """Return the module of a function; those in Fortran and methods in C have none."""
-    module: str = getattr(g, "__module__", None) or "builtins"
+    own = "builtins" if hasattr(g, "__name__") else type(g).__module__
+    module: str = getattr(g, "__module__", None) or own
     return lapack.FORTRAN if type(g).__name__ == "fortran" else module
 
 
 def _name(g: Any) -> str:
-    """Return the name of a function or a method; those in Fortran have it in the last word."""
-    name: str = getattr(g, "__qualname__", "") or getattr(g, "__name__", "")
+    """Return the name of a function, or of the class of an object that can be called.
+
+    Functions in Fortran have it in the last word.
+    """
+    name: str = getattr(g, "__qualname__", "") or getattr(g, "__name__", type(g).__name__)
     return name.rpartition(" ")[2] if type(g).__name__ == "fortran" else name
 
 
