@@ -162,7 +162,7 @@ def _scipy() -> Any:
     return importlib.import_module("scipy.linalg")
 
 
-def _solve_bands(ab: Array, above: int, b: Array, by: Any = _solve_by_general) -> Array:
+def _solve_bands(ab: Array, above: int, b: Array, solve: Any = _solve_by_general) -> Array:
     """Solve a system with a matrix in bands, by SciPy; NaN where it raises."""
     dtype = jnp.result_type(ab, b)
     ab, b = ab.astype(dtype), b.astype(dtype)
@@ -170,7 +170,7 @@ def _solve_bands(ab: Array, above: int, b: Array, by: Any = _solve_by_general) -
     def on_host(matrix: Any, right: Any, above: int) -> HostArray:
         matrix, right = np.asarray(matrix), np.asarray(right)
         try:
-            solution: HostArray = by(matrix, above, right).astype(right.dtype)
+            solution: HostArray = solve(matrix, above, right).astype(right.dtype)
         except (np.linalg.LinAlgError, ValueError):
             solution = np.full_like(right, np.nan)
         return solution
@@ -322,8 +322,8 @@ def _eigh(function: Any, a: Array, arguments: dict[str, Any], factor: Array | No
     def theirs(*data: Any) -> HostArray:
         given = {**arguments, **dict(zip(arrays, map(np.asarray, data), strict=True))}
         given |= {name: 0 for name in given if name.startswith(_OVERWRITE)}
-        found: HostArray = function(**given)[1]
-        return found[:, : vectors.shape[1]]
+        signed: HostArray = function(**given)[1]
+        return signed[:, : vectors.shape[1]]
 
     signs = tinyjax.pure_callback(
         theirs,
