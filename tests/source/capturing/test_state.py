@@ -259,3 +259,25 @@ def test_elements_are_read_as_they_were_written(f: Callable[[Any], Any]) -> None
     np.testing.assert_allclose(
         tinyjax.vmap(captured)(np.array([0.6, 0.7])), [f(0.6), f(0.7)], rtol=1e-6
     )
+
+
+def test_getattribute_of_object_reads_properties_by_their_rewritten_forms() -> None:
+    class Inner:
+        def __init__(self, x: Any) -> None:
+            self._x = x
+
+        @property
+        def square(self) -> Any:
+            return np.array([self._x])[0] ** 2
+
+    class Outer(Inner):
+        def __getattribute__(self, name: str) -> Any:
+            if name == "cube":
+                return self._x * super().__getattribute__("square")
+            return object.__getattribute__(self, name)
+
+    def f(x: Any) -> Any:
+        outer: Any = Outer(x)
+        return outer.square + outer.cube
+
+    assert tinyjax.grad(source.capture(f))(np.float64(2.0)) == 16.0

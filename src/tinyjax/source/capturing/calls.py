@@ -361,12 +361,16 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     It calls methods of its arguments, which a subclass may have overridden: then its source runs.
     """
     own = getattr(g, "_implementation", None)
-    operands = _arrays_in((*args, *kwargs.values()))
+    operands = [*_arrays_in((*args, *kwargs.values()))]
     overrides = any(getattr(type(x), "overrides_methods", False) for x in operands)
     if overrides and g is not np.unique and not _is_in_lapack(own):
         fun = rewriting.rewritten(own)
         if fun is not None:
             return fun(*args, **kwargs)
+    if any(map(ndarrays.has_objects, operands)) and g not in _MAKING_ARRAYS:
+        items = itertools.chain.from_iterable(map(objects_of, operands))
+        if ndarrays.holds_captured([*operands, *items]):
+            return _of_objects(g, own, args, kwargs)
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
@@ -384,6 +388,19 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
 def _is_in_lapack(fun: Any) -> bool:
     """Return whether a function of NumPy's calls LAPACK, and no method of its arguments."""
     return "_umath_linalg" in getattr(getattr(fun, "__code__", None), "co_names", ())
+
+
+#: Functions that make an array of one kind of another.
+_MAKING_ARRAYS: Final = (np.asarray, np.array, np.asanyarray)
+
+
+def _of_objects(g: Any, own: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function of NumPy's with an array of objects, which it does something to one by one.
+
+    Where it asks for more than their operators, its Python source runs.
+    """
+    given = ndarrays.mapped(ndarrays.as_objects, args), ndarrays.mapped(ndarrays.as_objects, kwargs)
+    return (rewriting.rewritten(own) or g)(*given[0], **given[1])
 
 
 def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
@@ -458,6 +475,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         return g(*args, **kwargs)
     of_class = getattr(g, "__objclass__", type(owner))
     is_unbound = type(g) in _UNBOUND
+    if of_class is object and g.__name__ == "__getattribute__":
+        owner, name = args if is_unbound else (owner, *args)
+        return _reader_by_class(type(owner), name, object.__getattribute__)(owner, name)
     if is_unbound and of_class is np.ndarray and args and ndarrays.is_captured(args[0]):
         kind = CapturedArray if ndarrays.is_array(args[0]) else type(args[0])
         return getattr(kind, g.__name__)(*args, **kwargs)
@@ -488,9 +508,11 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) -> Any:
-    """Call a method of an array with data."""
+    """Call a method of an array that is not under capture."""
     if g.__name__ == "astype":
         runs.check_no_text(owner)
+        if ndarrays.is_traced(objects_of(owner)):
+            return HANDLERS[np.array](owner, *args, **kwargs)
     if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
         function, method, *operands = args
         operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
@@ -632,8 +654,8 @@ def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     result = g(*args, **kwargs)
     given = [*args, *kwargs.values()]
     if _is_sparse(type(result)):
-        known = [*given, *itertools.chain.from_iterable(map(_attributes, given))]
-        _note_made(result, known)
+        attributes = itertools.chain.from_iterable(map(_attributes, given))
+        _note_made(result, [*given, *attributes])
     return ndarrays.followed(result, given)
 
 
@@ -647,10 +669,10 @@ def _is_known(matrix: Any) -> bool:
     return type(elements) is CapturedArray and not elements._captured_is_traced
 
 
-def _note_made(matrix: Any, known: Sequence[Any] = ()) -> None:
-    """Note a sparse matrix that unwatched code has made, if it is none of those known before."""
+def _note_made(matrix: Any, others: Sequence[Any] = ()) -> None:
+    """Note a sparse matrix that unwatched code has made, if it is none of other objects."""
     run = runs.current.get()
-    if run is not None and not any(matrix is x for x in known):
+    if run is not None and not any(matrix is x for x in others):
         run.matrices[id(matrix)] = weakref.ref(matrix)
 
 
@@ -896,30 +918,34 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     if name == "data" and _is_sparse(kind):
         return _elements
     has_fallback = is_captured_function(fallback)
-    read: Callable[[Any, str], Any] = own if has_fallback else getattr
-    found = _descriptor(kind, name)
-    is_property = _is_property(found, "__get__")
-    getter = found.fget if is_property else getattr(type(found), "__get__", None)
-    special: Callable[[Any, str], Any] | None = None
-    if is_property and is_captured_function(getter):
-        special = lambda owner, name: call(getter, owner)  # noqa: E731
-    elif is_captured_function(getter):
-        special = functools.partial(_attribute_by_descriptor, found, getter, read)
-
-    def read_current(owner: Any, name: str) -> Any:
-        """Read by the descriptor, unless it has put something else in its place in the class."""
-        is_kept = special is not None and _of_class(kind, name) is found
-        return special(owner, name) if special is not None and is_kept else read(owner, name)
+    read = _reader_by_class(kind, name, own if has_fallback else getattr)
 
     def read_or_fall_back(owner: Any, name: str) -> Any:
         try:
-            return read_current(owner, name)
+            return read(owner, name)
         except AttributeError:
             return call(fallback, owner, name)
 
-    if has_fallback:
-        return read_or_fall_back
-    return read if special is None else read_current
+    return read_or_fall_back if has_fallback else read
+
+
+def _reader_by_class(kind: Any, name: str, read: Callable[[Any, str], Any]) -> Callable[..., Any]:
+    """Return what reads an attribute by the rewritten form of its property or descriptor."""
+    found = _descriptor(kind, name)
+    is_property = _is_property(found, "__get__")
+    getter = found.fget if is_property else getattr(type(found), "__get__", None)
+    if not is_captured_function(getter):
+        return read
+
+    def read_current(owner: Any, name: str) -> Any:
+        """Read by the descriptor, unless it has put something else in its place in the class."""
+        if _of_class(kind, name) is not found:
+            return read(owner, name)
+        if is_property:
+            return call(getter, owner)
+        return _attribute_by_descriptor(found, getter, read, owner, name)
+
+    return read_current
 
 
 def _attribute_by_descriptor(descriptor: Any, getter: Any, read: Any, owner: Any, name: str) -> Any:

@@ -93,8 +93,13 @@ def as_array(
         a = call(protocol, a)
     if is_array(a) and type(a) is not CapturedArray and not subok:
         a = a._captured_plain()
+    is_of_objects = dtype is not None and np.dtype(dtype) == object
+    if ndarrays.has_objects(a) and dtype is not None and not is_of_objects:
+        a = a.tolist()
     if not (is_captured(a) or is_traced(a)):
         return _of_data(a, dtype, order, copy, subok, ndmin)
+    if is_of_objects:
+        return _objects(a)
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
     made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
@@ -107,6 +112,16 @@ def as_array(
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     missing = ndmin - made.ndim
     return CapturedArray.reshape(made, (1,) * missing + made.shape) if missing > 0 else made
+
+
+def _objects(x: Any) -> Any:
+    """Return numbers of a list as objects, and those of an array as numbers of Python's."""
+    if is_array(x) or any(map(np.ndim, x)):
+        return ndarrays.as_objects(to_array(x))
+    objects = np.empty(len(x), object)
+    for place, number in enumerate(x):
+        objects[place] = number
+    return objects
 
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:

@@ -1339,6 +1339,8 @@ def of_values(
         values: their values.
         apply: the function, or an operator that is the same.
     """
+    if any(map(has_objects, values)):
+        return apply(*map(as_objects, inputs))
     if ufunc is np.power and _is_small_integer(values[1]):
         result = values[0] ** int(values[1])
     elif ufunc is np.multiply or ufunc is np.true_divide:
@@ -1406,6 +1408,27 @@ def _is_small_integer(x: Any) -> bool:
     return bool(abs(value) < _SMALL and value == int(value))
 
 
+def has_objects(x: Any) -> bool:
+    """Return whether a value is an array of objects, which may be traced numbers or arrays."""
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def as_objects(x: Any) -> Any:
+    """Return an array under capture as one of its numbers, as NumPy does for one of objects.
+
+    Its functions then do what the numbers do, one by one.
+    """
+    if type(x) in _CONTAINERS:
+        return mapped(as_objects, x)
+    if not is_captured(x):
+        return x
+    array = to_array(x)
+    objects = np.empty(array.shape, object)
+    for place in np.ndindex(array.shape):
+        objects[place] = number(array[place])
+    return objects
+
+
 def is_foreign(x: Any) -> bool:
     """Return whether another library's class has operators or protocols of its own."""
     kind = type(x)
@@ -1461,6 +1484,9 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
         where = runs.decide(where._captured_value, "where")
     if method == "at":
         return _apply_at(ufunc, inputs)
+    if any(map(has_objects, operands)):
+        outs = None if outs is None else {"out": outs}
+        return getattr(ufunc, method)(*map(as_objects, inputs), **(outs or {}), **options)
     if not is_traced(operands):
         options = options if where is True else {**options, "where": where}
         return _plain_ufunc(getattr(ufunc, method), inputs, outs, options)
@@ -1587,6 +1613,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             return apply(array, lambda a: func(a, *rest, **options))
     if not are_traced(args, kwargs):
         return with_data(func, args, kwargs)
+    if any(map(has_objects, args)):
+        return func(*map(as_objects, args), **kwargs)
     if not facts.is_fresh(func, len(args), [name for name in kwargs if name != "out"]):
         result = from_source[0](func, args, kwargs)  # which says what its result shares
         if result is not NotImplemented:

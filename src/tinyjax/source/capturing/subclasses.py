@@ -197,6 +197,8 @@ def new_array(
     order: Any = None,
 ) -> Any:
     """Make an array as ``numpy.ndarray.__new__`` does, on the memory of a traced one."""
+    if np.dtype(dtype) == object:
+        return np.ndarray.__new__(cls, shape, dtype, buffer, offset, strides, order)
     if not ndarrays.is_captured(buffer):
         made = np.ndarray(shape, dtype, buffer, offset, strides, order)
         if cls is np.ndarray:
