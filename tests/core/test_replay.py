@@ -1,6 +1,7 @@
 """Calls that are replayed give what the operations give, to the last bit, and fail as they do."""
 
 import inspect
+import operator
 import threading
 from collections.abc import Callable
 from itertools import product
@@ -14,10 +15,11 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
-from tinyjax import lax, random, tree
+from tinyjax import ad, lax, random, tree
 from tinyjax._extensions.host import plans, recording, replay, steps
 from tinyjax._extensions.host.replay import replayed
 from tinyjax._primitives.wrap_index import WrapIndexParams
+from tinyjax.core.tracing import kernels
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -80,13 +82,13 @@ def test_a_replayed_call_gives_the_same(
     call = draw_call(function, Draw(f"replay/{function.path}"))
     data = [_others(operand.host) for operand in call.operands()]
     given = [[TINYJAX.array(x[i % len(x)]) for x in data] for i in range(5)]
-    monkeypatch.setattr(replay, "CALLS", ())
+    monkeypatch.setattr(kernels, "CALLS", ())
     with TINYJAX.precise(call.wide):
         expected = [_outcome(_PLAIN, call, arrays) for arrays in given]
-        monkeypatch.setattr(replay, "CALLS", (1, 2, 3))
+        monkeypatch.setattr(kernels, "CALLS", (1, 2, 3))
         for _ in range(3):
             _outcome(TINYJAX, call, given[0])
-        monkeypatch.setattr(replay, "CALLS", ())
+        monkeypatch.setattr(kernels, "CALLS", ())
         assert [_outcome(TINYJAX, call, arrays) for arrays in given] == expected
 
 
@@ -97,7 +99,7 @@ def _after(calls: int, fun: Any, *args: Any) -> Any:
     return fun(*args)
 
 
-MANY: Final = replay.CALLS[0] + 1
+MANY: Final = kernels.CALLS[0] + 1
 
 
 def test_composition_is_left_out() -> None:
@@ -153,6 +155,20 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
         neg_p.def_host(host)
         neg_p.def_transpose(transpose)
     assert float(_after(MANY, f, x)) == -2.0
+
+
+def test_operators_use_a_rule_that_takes_the_place_of_another() -> None:
+    x, add_p = jnp.ones(2), registry["add"]
+    impl, host = add_p.rules.impl, add_p.rules.host
+    assert host is not None
+    assert _after(2, operator.add, x, x).tolist() == [2.0, 2.0]
+    try:
+        add_p.def_impl(lambda operands, params: [5 * operands[0]])
+        assert _after(2, operator.add, x, x).tolist() == [5.0, 5.0]
+    finally:
+        add_p.def_impl(impl)
+        add_p.def_host(host)
+    assert _after(2, operator.add, x, x).tolist() == [2.0, 2.0]
 
 
 def test_programs_belong_to_settings() -> None:
@@ -253,7 +269,7 @@ def _reads_elements(x: Array, y: Array) -> tuple[Array, ...]:
 def test_what_is_written_repeats_and_reads_in_any_way(
     fun: Callable[[Array, Array], tuple[Array, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     replayed_too, made = replayed(fun), list[Any]()
 
     def write(*args: Any) -> Any:
@@ -353,9 +369,9 @@ def test_a_replayed_gradient_is_the_same(name: str, monkeypatch: pytest.MonkeyPa
         gradients = [tinyjax.grad(GRADIENTS[name])(params, x) for x in inputs]
         return [[np.asarray(g).tobytes() for g in tree.leaves(found)] for found in gradients]
 
-    monkeypatch.setattr(replay, "CALLS", ())
+    monkeypatch.setattr(kernels, "CALLS", ())
     expected = outcomes()
-    monkeypatch.setattr(replay, "CALLS", (1, 2, 3))
+    monkeypatch.setattr(kernels, "CALLS", (1, 2, 3))
     for _ in range(3):
         outcomes()
     assert outcomes() == expected
@@ -366,12 +382,12 @@ def test_a_backward_pass_is_replayed() -> None:
         return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * factor))
 
     x = np.array([0.5, 1.5, 2.5])
-    before = len(steps._programs.entries)
+    before = len(steps.backward_passes)
     for factor in (2.0, 3.0):  # by which alone the second program differs
         found = _after(MANY, tinyjax.grad(f), jnp.array(x), factor)
         slope = np.exp(np.sin(x) ** 3 * factor) * 3 * np.sin(x) ** 2 * np.cos(x) * factor
         np.testing.assert_allclose(np.asarray(found), slope, 1e-5)
-    assert len(steps._programs.entries) > before
+    assert len(steps.backward_passes) > before
 
 
 def test_a_backward_pass_of_some_results_is_replayed() -> None:
@@ -381,14 +397,27 @@ def test_a_backward_pass_of_some_results_is_replayed() -> None:
         lambda x, _: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x, x]
     )
     slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
-    before = len(steps._programs.entries)
+    before = len(steps.backward_passes)
     for place in [0, 1, 2, 1, 0] * MANY:
         cotangents: list[Tangent] = [ZERO] * 3
         cotangents[place] = jnp.ones(3)
         found, of_unused = linearized.pull_back(cotangents)
         np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
         assert of_unused is ZERO
-    assert len(steps._programs.entries) == before + 3
+    assert len(steps.backward_passes) == before + 3
+
+
+def test_a_backward_pass_depends_on_arguments_whose_cotangents_nobody_needs() -> None:
+    def f(x: Array, y: Array) -> Array:
+        return jnp.sum(jnp.cumsum(jnp.concatenate([x, y])))
+
+    def slope(size: int) -> list[float]:
+        _, pull_back = tinyjax.vjp(f, jnp.ones(2), jnp.ones(size))
+        found: list[float] = pull_back.with_refs(ad.GradValue(), ad.DontWant())(1.0)[0].tolist()
+        return found
+
+    assert _after(MANY, slope, 3) == [5.0, 4.0]
+    assert slope(5) == [7.0, 6.0]
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])
@@ -453,7 +482,7 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
 
 
 def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     written, write = list[str](), plans.PythonBody.write
 
     def noting(writer: plans.PythonBody, eqn: JaxprEqn, *more: Any) -> None:

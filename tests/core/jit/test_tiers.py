@@ -25,6 +25,7 @@ from tinyjax._extensions.host import plans, simplify, tiers
 from tinyjax._extensions.host.plans import ProgramEvaluation
 from tinyjax.core import xla
 from tinyjax.core.jit.signatures import host_call
+from tinyjax.core.tracing import kernels
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.tracing.program_rules import PROGRAM, by_equation
@@ -545,7 +546,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:
-        plan = jaxpr.derived(plans.current_rules[0])
+        plan = jaxpr.derived(kernels.current_rules[0])
         assert plan.python_function is function, "its first result was another"
 
 

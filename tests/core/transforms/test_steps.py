@@ -10,7 +10,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import extend, lax, tree
-from tinyjax._extensions.host import replay, steps
+from tinyjax._extensions.host import steps
+from tinyjax.core.tracing import kernels
 from tinyjax.core.tracing.primitive import NoParams, Primitive, nonzeros, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
@@ -20,13 +21,13 @@ from tinyjax.dtypes import HostArray, is_inexact
 
 @pytest.fixture(autouse=True)
 def _forget_steps() -> Iterator[None]:
-    steps.steps_of.clear()
+    steps.steps.clear()
     yield
-    steps.steps_of.clear()
+    steps.steps.clear()
 
 
 def _is_made(name: str) -> bool:
-    return bool(steps.steps_of[registry[name]].entries)
+    return any(isinstance(key, tuple) and key[0] is registry[name] for key in steps.steps)
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:
@@ -56,7 +57,7 @@ def _others(x: HostArray, special: bool) -> list[HostArray]:
     return found
 
 
-ROWS: Final = [row for row in all_specs() if steps.PrimitiveSteps(row.primitive).repeatable]
+ROWS: Final = [row for row in all_specs() if steps.is_replayable(row.primitive)]
 
 
 @pytest.mark.sampled(5)
@@ -72,10 +73,10 @@ def test_steps_repeat_rules(row: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
                 continue
             data = [_others(x, special=True) for x in operands]
             given = [[x[i % len(x)] for x in data] for i in range(4)]
-            steps.steps_of.clear()
-            monkeypatch.setattr(replay, "CALLS", ())
+            steps.steps.clear()
+            monkeypatch.setattr(kernels, "CALLS", ())
             expected = [_outcome(fun, xs, [*chosen]) for xs in given]
-            monkeypatch.setattr(replay, "CALLS", (1, 2, 3))
+            monkeypatch.setattr(kernels, "CALLS", (1, 2, 3))
             for _ in range(3):
                 _outcome(fun, given[0], [*chosen])
             found = [_outcome(fun, xs, [*chosen]) for xs in given]
@@ -84,7 +85,7 @@ def test_steps_repeat_rules(row: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_most_rules_become_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     made = set()
     for row in ROWS:
         for case, _, operands in row.samples(1):
@@ -110,7 +111,7 @@ def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
         return jnp.sum(jnp.sin(w @ x) * x)
 
     w, x = jnp.ones((3, 3)), jnp.arange(3.0)
-    for _ in range(replay.CALLS[0]):
+    for _ in range(kernels.CALLS[0]):
         tinyjax.grad(f)(w, x)
     calls.clear()
     slope = tinyjax.grad(f)(w + 1, x + 1)
@@ -123,7 +124,7 @@ def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_arrays_that_nobody_asked_for_their_type(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indices that were just made know their type when it is first read."""
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     x = jnp.arange(12.0).reshape(3, 4)
     for index in ([0, 1], [2], [[0, 1], [1, 2]]):
         found = tinyjax.grad(lambda x, index=index: jnp.sum(x[np.array(index)] ** 2))(x)
@@ -132,7 +133,7 @@ def test_arrays_that_nobody_asked_for_their_type(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_rule_of_the_users_is_asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     factors = iter(range(1, 10))
     twice: Primitive[NoParams] = Primitive("twice_for_steps", NoParams)
     monkeypatch.delitem(registry, twice.name)
@@ -148,7 +149,7 @@ def test_a_rule_of_the_users_is_asked_each_time(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_formulas_of_the_users_are_asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     factors = iter(range(1, 10))
     scaled: Primitive[NoParams] = Primitive("scaled_for_steps", NoParams)
     monkeypatch.delitem(registry, scaled.name)
@@ -179,7 +180,7 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
     gradient = tinyjax.grad(lambda x: jnp.sum(lax.neg(x)))
     x = jnp.ones(2)
     try:
-        for _ in range(replay.CALLS[0] + 1):
+        for _ in range(kernels.CALLS[0] + 1):
             gradient(x)
         assert _is_made("neg")
         neg_p.def_jvp(
@@ -192,7 +193,7 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
 
 
 def test_a_debugger_sees_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "CALLS", (1,))
+    monkeypatch.setattr(kernels, "CALLS", (1,))
     gradient = tinyjax.grad(lambda x: jnp.sum(jnp.sqrt(x) * x))
     gradient(jnp.ones(2))
     with tinyjax.debug_nans(), pytest.raises(tinyjax.errors.NanError):

@@ -7,36 +7,15 @@ operands of given types.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import HostArray
 
-#: The Python function of a program: takes the data of arrays, and returns arrays in any containers.
-Program: TypeAlias = Callable[..., Any]
 #: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can, and
 #: take longer than Python does. The system maps the memory of larger ones anew each time, too.
 LARGEST: Final = 1 << 17
-#: Whether the error of a program is raised that fails where what it was made of does not: the
-#: tests' setting, since a call that falls back on that is right, and slow.
-_IS_STRICT: Final = bool(os.environ.get("TINYJAX_STRICT"))
-
-
-class NotHereError(Exception):
-    """The operands are not those that a program, or a function given to ``by_host``, supports."""
-
-
-def fall_back(error: Exception) -> None:
-    """Ignore the error of a program, whose original call has returned a result.
-
-    Args:
-        error: the error of the program, or of making it.
-    """
-    if _IS_STRICT and not isinstance(error, NotHereError):
-        raise error
 
 
 def data_at_hand(x: Array) -> HostArray | None:

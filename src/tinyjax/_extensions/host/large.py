@@ -29,6 +29,32 @@ from tinyjax.dtypes import HostArray
 _BLOCK: Final = 1 << 16
 
 
+def in_place(
+    primitive: prim.Primitive[Any], fun: np.ufunc, avals: prim.Avals, params: Any
+) -> prim.Kernel:
+    """Let a function of NumPy's put a large result where XLA reads it."""
+    if fun.nout > 1 or any(aval.where is not None for aval in avals):
+        return fun
+    (out,) = primitive.rules.abstract_eval(avals, params)
+    return partial(_into_aligned, fun, out.shape, out.dtype)
+
+
+def _into_aligned(
+    fun: np.ufunc, shape: tuple[int, ...], dtype: dtypes.DType, *operands: HostArray
+) -> HostArray:
+    """Call a function of NumPy's with aligned memory for its result, unless that is given."""
+    in_order = all(x.flags.c_contiguous or _is_repeated_in_order(x) for x in operands)
+    if len(operands) > fun.nin or not in_order:  # NumPy keeps the order of the operands' axes
+        return np.asarray(fun(*operands))
+    return np.asarray(fun(*operands, out=opd.aligned(shape, dtype)))
+
+
+def _is_repeated_in_order(x: HostArray) -> bool:
+    """Return whether an array is a view of one in C order, repeated along some axes."""
+    steps = [step for step, size in zip(x.strides, x.shape, strict=True) if step and size > 1]
+    return steps == sorted(steps, reverse=True)
+
+
 @ew.select_p.def_rule(prim.LARGE)
 def _large_choice(avals: prim.Avals, params: Any) -> prim.HostCall | None:
     return prim.HostCall(_choose, fresh=True) if avals[1].dtype.itemsize <= 8 else None

@@ -26,8 +26,10 @@ from tinyjax.core.tracing import (
     program_rules,
     trace as tr,
 )
-from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
+from tinyjax.core.tracing.kernels import current_rules
+from tinyjax.core.tracing.primitive import Hosts, Kernel, P
 from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
+from tinyjax.core.values.concrete import from_host
 from tinyjax.dtypes import HostArray
 
 # Programs as Python functions of NumPy arrays, generated from equations.
@@ -91,7 +93,7 @@ class PythonBody:
             "IGNORE": tr.IGNORE,
             "asarray": asarray,
             "ndarray": ndarray,
-            "ConcreteArray": ConcreteArray,
+            "from_host": from_host,
         }
         self.parameters: tuple[str, ...] = tuple(
             [f"a{i}" for i in range(len(jaxpr.in_binders) - len(consts))]
@@ -628,11 +630,6 @@ def _host_call(eqn: jx.JaxprEqn) -> Kernel | None:
         return rules.types[eqn.params, *avals][1]
     except (KeyError, TypeError):  # TypeError: parameters that have no hash
         return eqn.primitive.host_function(avals, eqn.params)
-
-
-#: Stands for the rules that there are: plans hold some of them.
-current_rules: Final = [object()]
-on_replaced.append(lambda: current_rules.__setitem__(0, object()))
 
 
 def _check_types(eqn: jx.JaxprEqn, outs: Hosts) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import frames, pycode
 from tinyjax._base.pycode import Name
-from tinyjax._extensions.host import LARGEST, NotHereError, Program, fall_back, plans
+from tinyjax._extensions.host import LARGEST, plans
 from tinyjax.core.tracing import Primitive, jaxpr as jx, staging, trace as tr
-from tinyjax.core.tracing.primitive import ZERO
+from tinyjax.core.tracing.kernels import KernelError
+from tinyjax.core.tracing.primitive import ZERO, Kernel
 from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
-from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray
 from tinyjax.core.values.operands import raw_host
 
 
@@ -38,8 +39,8 @@ def make_program(
     kwargs: Mapping[str, Any],
     hosts: Sequence[dtypes.HostArray],
     result: Any,
-) -> Program | None:
-    """Make a program for calls like a recorded one, if that is possible and reproduces its result.
+) -> Kernel | None:
+    """Make a program for calls like a recorded one, if it reproduces its result.
 
     Args:
         fun: the function.
@@ -47,26 +48,23 @@ def make_program(
         kwargs: its keyword arguments.
         hosts: the data of the arrays in them.
         result: its result.
+
+    Raises:
+        TinyjaxError: it cannot be staged, since it needs data.
     """
     flat, structure = tree.flatten((list(args), list(kwargs.values())))
     trace = RecordingTrace(tr.EVAL, fun)
-    try:
-        with frames.STAGING_LEVEL, tr.Running(trace):
-            # in the order in which ``_add`` takes the data
-            arrays = iter(trace.new_inputs([x.aval for x in flat if isinstance(x, ConcreteArray)]))
-            inputs = [next(arrays) if isinstance(x, ConcreteArray) else x for x in flat]
-            positional, named = tree.unflatten(structure, inputs)
-            out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
-            staged = trace.build(tree.leaves(out))
-        body = write_staged(staged)
-        program = _function(body, result)
-        again = tree.leaves(program(*hosts))
-        return program if _repeats(tree.leaves(result), again, body) else None
-    except errors.ConcretizationError:  # what needs data cannot be staged
-        return None
-    except Exception as error:
-        fall_back(error)
-        return None
+    with frames.STAGING_LEVEL, tr.Running(trace):
+        # in the order in which a call's signature has the data
+        arrays = iter(trace.new_inputs([x.aval for x in flat if isinstance(x, ConcreteArray)]))
+        inputs = [next(arrays) if isinstance(x, ConcreteArray) else x for x in flat]
+        positional, named = tree.unflatten(structure, inputs)
+        out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
+        staged = trace.build(tree.leaves(out))
+    body = write_staged(staged)
+    program = _function(body, result)
+    again = tree.leaves(program(*hosts))
+    return program if _repeats(tree.leaves(result), again, body) else None
 
 
 def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.PythonBody) -> bool:
@@ -104,11 +102,11 @@ def write_staged(staged: staging.Staged) -> plans.PythonBody:
         body.scope[f"t{i}"] = x.aval
         data = body.results[i]
         copied = data if constant is None else data.attr("copy").call()
-        body.results[i] = pycode.call("ConcreteArray", copied, Name(f"t{i}"))
+        body.results[i] = pycode.call("from_host", copied, Name(f"t{i}"))
     return body
 
 
-def _function(body: plans.PythonBody, result: Any) -> Program:
+def _function(body: plans.PythonBody, result: Any) -> Kernel:
     """Make the function of a program; the results go into containers like those of ``result``."""
     results, scope = body.results, body.scope
     match result:
@@ -131,12 +129,7 @@ def _can_be_copied(x: Array) -> bool:
     return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")
 
 
-# The steps of a linearization that are repeated, as Python functions.
-
-
-#: Takes the trace of a linearization and the one that records its tangents, and the operands. It
-#: returns the results, or raises ``LookupError`` where it is not for these operands.
-Step: TypeAlias = Callable[..., Sequence[Array]]
+# The steps of a linearization that are repeated.
 
 
 class _Tangents(LinearTrace):
@@ -154,8 +147,8 @@ def make_step(
     trace: LinearizeTrace,
     start: int,
     outs: Sequence[Array],
-) -> Step | None:
-    """Make a step for calls like a recorded one, if that is possible and reproduces its results.
+) -> Kernel | None:
+    """Make a step for calls like a recorded one, if it reproduces its results.
 
     Args:
         primitive: the primitive that was called.
@@ -164,6 +157,10 @@ def make_step(
         trace: the linearization.
         start: how many equations it had recorded before.
         outs: the results.
+
+    Raises:
+        TinyjaxError: its rule cannot be staged.
+        KernelError: a result with a tangent depends on none.
     """
     recorder, again = trace.parent, LinearTrace(tr.EVAL)
     assert isinstance(recorder, LinearTrace), "it records the tangents"
@@ -172,19 +169,13 @@ def make_step(
     if not tangents or not all(type(x) is ConcreteArray for x, _ in pairs):
         return None
     tracers = {key: again.new_input(t.aval) for key, t in tangents.items()}
-    try:
-        step, body = _write_step(primitive, params, pairs)
-        inputs = [x if t is None else JVPTracer(again, x, tracers[id(t)]) for x, t in pairs]
-        results = step(again, again, *inputs)
-        before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
-        after = _recorded(again, again.eqns, tracers.values(), results)
-        repeats = before[:2] == after[:2] and _repeats(before[2], after[2], body)
-    except errors.ConcretizationError:  # what needs data cannot be staged
-        return None
-    except Exception as error:
-        fall_back(error)
-        return None
-    return step if repeats else None
+    step, body = _write_step(primitive, params, pairs)
+    below = LinearizeTrace(again)
+    inputs = [x if t is None else JVPTracer(below, x, tracers[id(t)]) for x, t in pairs]
+    results = step(below, again, *inputs)
+    before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
+    after = _recorded(again, again.eqns, tracers.values(), results)
+    return step if before[:2] == after[:2] and _repeats(before[2], after[2], body) else None
 
 
 def _parts(x: Array) -> tuple[Array, Array | None]:
@@ -222,44 +213,18 @@ def _recorded(
     return program, [t is None for _, t in pairs], values
 
 
-def _unpacking(
-    tangents: Sequence[staging.StagingTracer | None],
-    body: plans.PythonBody,
-    variables: dict[jx.Atom, pycode.Expression],
-) -> list[pycode.StatementNode]:
-    """Write the unpacking of tracers; ``variables`` gets those of their tangents."""
-    head: list[pycode.StatementNode] = []
-    for i, t in enumerate(tangents):
-        primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
-        if t is not None:
-            variables[t.binder] = s.attr("binder")
-            head += [
-                _refused_if(primal.attr("_trace").binary("is not", Name("trace"))),
-                pycode.Assign(s, primal.attr("tangent")),
-                pycode.Assign(primal, primal.attr("primal")),
-                _refused_if(
-                    pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
-                    pycode.call("type", s).binary("is not", Name("Tracer")),
-                    s.attr("_trace").binary("is not", Name("linear")),
-                    s.attr("aval").binary("is not", body.add("g", t.aval)),
-                ),
-            ]
-        if body.code:
-            lacking = a.binary("is", pycode.NONE)
-            head.append(pycode.Assign(a, primal.attr("_host")))
-            head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
-    return head
-
-
 def _write_step(
     primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
-) -> tuple[Step, plans.PythonBody]:
+) -> tuple[Kernel, plans.PythonBody]:
     """Write the operations of a jvp rule.
 
     Args:
         primitive: the primitive with the rule.
         params: its parameters.
         pairs: its operands, and their tangents.
+
+    Raises:
+        KernelError: a result with a tangent depends on none.
     """
     trace = RecordingTrace(tr.EVAL)
     with frames.STAGING_LEVEL, tr.Running(trace):
@@ -273,46 +238,96 @@ def _write_step(
         computed = {id(x): x for x in values if id(x) not in names}
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
-    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": NotHereError}
-    body.scope |= {"JVPTracer": JVPTracer, "Tracer": staging.StagingTracer}
+    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "JVPTracer": JVPTracer}
+    body.scope |= {"Tracer": staging.StagingTracer, "parts": _parts_of, "data": _data_of}
     variables: dict[jx.Atom, pycode.Expression] = {}
-
-    head = _unpacking(tangents, body, variables)
+    head: list[pycode.StatementNode] = []
+    for i, t in enumerate(tangents):
+        primal, binder, host = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
+        if t is None:
+            head.append(pycode.Assign(host, pycode.call("data", primal)))
+        else:
+            variables[t.binder] = binder
+            parts = pycode.call("parts", primal, *_TRACES, body.add("g", t.aval))
+            head.append(pycode.Assign(pycode.tuple_of([primal, binder, host]), parts))
     tail: list[pycode.StatementNode] = [
         pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
     ]
-    for i, (var, value) in enumerate(linear.consts.values()):
-        variables[var] = constant = Name(f"k{i}")
-        tail.append(pycode.Assign(constant, pycode.call("linear.atom", names[id(value)])))
-    for eqn in linear.eqns:
-        inputs = [body.add("g", x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
-        for var in eqn.out_binders:
-            variables[var] = binder = Name(f"w{len(variables)}")
-            tail.append(pycode.Assign(binder, pycode.call("Var", body.add("g", var.aval))))
-        operands, binders = [
-            pycode.tuple_of(some) for some in (inputs, [variables[var] for var in eqn.out_binders])
-        ]
-        made = (body.add("g", eqn.primitive), operands, body.add("g", eqn.params), binders)
-        noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
-        tail.append(pycode.evaluated(noted))
+    tail += _equations(linear, names, body, variables)
     results: list[pycode.Expression] = []
     for x, tangent in zip(outs, tangents_out, strict=True):
         result: pycode.Expression = names[id(x)]
         if tangent is not ZERO:
             atom = linear.atom(tangent)
             if isinstance(atom, jx.Lit):  # it depends on no tangent
-                raise NotHereError
-            tracer = pycode.call(
-                "Tracer", Name("linear"), variables[atom], body.add("g", tangent.aval)
-            )
-            result = pycode.call("JVPTracer", Name("trace"), result, tracer)
+                raise KernelError
+            made = (_TRACES[1], variables[atom], body.add("g", tangent.aval))
+            result = pycode.call("JVPTracer", _TRACES[0], result, pycode.call("Tracer", *made))
         results.append(result)
     tail.append(pycode.returned(pycode.tuple_of(results)))
     parameters = ["trace", "linear", *[f"x{i}" for i in range(len(primals))]]
     return body.function("step", parameters, tail, head), body
 
 
-def _refused_if(*conditions: pycode.Expression) -> pycode.If:
-    """Refuse operands for which one of some conditions holds."""
-    test = conditions[0] if len(conditions) == 1 else pycode.OperatorExpression("or", conditions)
-    return pycode.If(test, [pycode.Simple("raise", Name("NotHereError"))])
+_TRACES: Final = (Name("trace"), Name("linear"))
+
+
+def _equations(
+    linear: LinearTrace,
+    names: Mapping[int, Name],
+    body: plans.PythonBody,
+    variables: dict[jx.Atom, pycode.Expression],
+) -> Iterator[pycode.StatementNode]:
+    """Write the recording of equations.
+
+    Args:
+        linear: the trace that has recorded them.
+        names: the names of the values that they read, by identity.
+        body: the program that the text belongs to.
+        variables: expressions of the tangents; this adds those of the equations.
+    """
+    for i, (var, value) in enumerate(linear.consts.values()):
+        variables[var] = constant = Name(f"k{i}")
+        yield pycode.Assign(constant, pycode.call("linear.atom", names[id(value)]))
+    for eqn in linear.eqns:
+        inputs = [body.add("g", x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        for var in eqn.out_binders:
+            variables[var] = binder = Name(f"w{len(variables)}")
+            yield pycode.Assign(binder, pycode.call("Var", body.add("g", var.aval)))
+        binders = pycode.tuple_of([variables[var] for var in eqn.out_binders])
+        fixed = body.add("g", eqn.primitive), body.add("g", eqn.params)
+        made = pycode.call("JaxprEqn", fixed[0], pycode.tuple_of(inputs), fixed[1], binders)
+        yield pycode.evaluated(pycode.call("linear.eqns.append", made))
+
+
+def _parts_of(
+    x: JVPTracer, trace: LinearizeTrace, linear: LinearTrace, aval: ShapedArray
+) -> tuple[ConcreteArray, jx.Var, dtypes.HostArray]:
+    """Return the primal of a step's operand, the variable of its tangent, and its data.
+
+    Args:
+        x: the operand.
+        trace: the linearization.
+        linear: the trace that records its tangents.
+        aval: the type of the tangent.
+
+    Raises:
+        KernelError: it is another operand than one that the step was made for.
+    """
+    primal, tangent = x.primal, x.tangent
+    if (
+        x._trace is not trace
+        or type(primal) is not ConcreteArray
+        or type(tangent) is not staging.StagingTracer
+        or tangent._trace is not linear
+        or tangent.aval is not aval
+    ):
+        raise KernelError
+    host = primal._host
+    return primal, tangent.binder, primal.host if host is None else host
+
+
+def _data_of(x: ConcreteArray) -> dtypes.HostArray:
+    """Return the data of a step's operand without a tangent."""
+    host = x._host
+    return x.host if host is None else host

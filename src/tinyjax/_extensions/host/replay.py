@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from types import FunctionType
 from typing import Any, Final, TypeAlias, TypeVar
-from weakref import WeakSet
 
 import attrs
 import numpy as np
@@ -17,78 +15,65 @@ from numpy import asarray, ndarray
 from tinyjax import dtypes, errors
 from tinyjax._base import frames, tracebacks
 from tinyjax._base.tracebacks import shorten
-from tinyjax._extensions.host import NotHereError, Program, data_at_hand, fall_back
-from tinyjax.config import settings
-from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax._extensions.host import data_at_hand
+from tinyjax.config import Process, local_settings
+from tinyjax.core.tracing import checking, kernels, primitive as prim, trace as tr
+from tinyjax.core.tracing.kernels import KernelCache, KernelError, Key
 from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel
 from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.core.values import Array, ConcreteArray, ShapedArray, avals as av, operands as opd
+from tinyjax.core.values.concrete import from_host
 from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
 
 # Operators of arrays that are quick where both operands are floats of one type that was met.
 
 
 Operator: TypeAlias = Callable[[Array, Any], Array]
-Beside: TypeAlias = Callable[[str, float, ShapedArray], object]
 _FLOATS: Final = (dtypes.float32, dtypes.float64)
-_MOST_TYPES: Final = 1024
 
 
-def at_once(
-    usual: Operator, primitive: Primitive[Any], beside: Beside, *, is_reflected: bool
-) -> Operator:
+def at_once(usual: Operator, primitive: prim.Primitive[Any], *, is_reflected: bool) -> Operator:
     """Make an operator that is quick with two arrays of one type, or an array and a number.
 
     Args:
         usual: the operator that works for all; it must be the primitive where both operands are
-            floats of one type that is not weak.
+            floats of one type that is not weak. It makes arrays of numbers, and caches them.
         primitive: the primitive.
-        beside: makes the array of a number for an operand's type, and caches it.
         is_reflected: whether the array is the second operand.
     """
-    types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
+    # by the operands' type; nothing where a type has no fast path
+    cache: KernelCache[tuple[Kernel, ShapedArray] | tuple[()]] = KernelCache(1024)
+    known = cache.get
 
-    def learn(x: Array, other: object) -> bool:
-        """Record the fast path for the operands' type, if both are floats of one plain type.
-
-        Returns:
-            Whether the fast path is known now; it was not before.
-        """
-        aval = x.aval
-        if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
-            return False
-        if type(other) is float:
-            beside(primitive.name, other, aval)
-        elif type(other) is not ConcreteArray or other.aval is not aval:
-            return False
-        if aval in types:  # x was of no known type until now
-            return True
-        call = primitive.host_function((aval, aval), NO_PARAMS)
-        if call is None:
-            return False
-        (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
-        if len(types) >= _MOST_TYPES:
-            types.clear()
-        types[aval] = call, aval_out
-        return True
+    def learn(aval: ShapedArray) -> None:
+        """Record the fast path for a type, if it is one of plain floats."""
+        entry: tuple[Kernel, ShapedArray] | tuple[()] = ()
+        if aval.where is None and aval.dtype in _FLOATS and not aval.weak_type:
+            call = primitive.host_function((aval, aval), NO_PARAMS)
+            if call is not None:
+                (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
+                entry = call, aval_out
+        cache.keep(aval, entry)
 
     def operator(x: Array, other: object) -> Array:
-        aval = x._aval
-        if aval is not None and aval in types and current_trace() is EVAL:
-            kind = type(other)
-            y = met_splats.get((other, kind, aval)) if kind in PYTHON_NUMBERS else other
-            if type(y) is ConcreteArray and y._aval is aval:
-                first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
-                if first is not None and second is not None:
-                    function, aval_out = types[aval]
-                    token = set_errors(IGNORE)
-                    try:
-                        out = function(first, second)
-                    finally:
-                        reset_errors(token)
-                    return ConcreteArray(out if type(out) is ndarray else asarray(out), aval_out)
-        elif current_trace() is EVAL and learn(x, other):
-            return operator(x, other)
+        if current_trace() is EVAL:
+            aval = x._aval or x.aval
+            entry = known(aval)
+            if entry:
+                kind = type(other)
+                y = met_splats.get((other, kind, aval)) if kind in PYTHON_NUMBERS else other
+                if type(y) is ConcreteArray and y._aval is aval:
+                    first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
+                    if first is not None and second is not None:
+                        call, aval_out = entry
+                        token = set_errors(IGNORE)
+                        try:
+                            out = call(first, second)
+                        finally:
+                            reset_errors(token)
+                        return from_host(out if type(out) is ndarray else asarray(out), aval_out)
+            elif entry is None:
+                learn(aval)
         try:
             return usual(x, other)
         except Exception as error:
@@ -114,72 +99,8 @@ def at_once(
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: A program is made at one of these calls with arguments of the same types: that takes as long as
-#: some twenty calls. Of two products of matrices that lie elsewhere BLAS may round one otherwise.
-CALLS: Final = (16, 64, 256)
-#: So many kinds of calls of one function are remembered.
-MOST_KINDS: Final = 256
 #: Values that are part of a call's key; others are not replayed.
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
-
-
-class ReplayPrograms:
-    """The programs of one function, by the keys of its calls.
-
-    Attributes:
-        entries: those that were made.
-        calls: how many calls of each kind there have been, which threads share.
-    """
-
-    __slots__ = ("__weakref__", "calls", "entries")
-
-    def __init__(self) -> None:
-        self.entries: dict[tuple[object, ...], Program] = {}
-        self.calls: dict[tuple[object, ...], Iterator[int]] = {}
-        _all.add(self)
-
-    def is_due(self, key: tuple[object, ...]) -> bool:
-        """Count a call of a kind without a program, and return whether to make one."""
-        calls = self.calls.get(key)
-        if calls is None:
-            if len(self.calls) >= MOST_KINDS:
-                self.calls.clear()
-            calls = self.calls.setdefault(key, count(1))
-        return next(calls) in CALLS
-
-    def keep(self, key: tuple[object, ...], program: Program | None) -> None:
-        """Keep the program of calls of a kind, if there is one."""
-        if len(self.entries) >= MOST_KINDS:
-            self.entries.clear()
-        if program is not None:
-            self.entries[key] = program
-
-    def make(
-        self,
-        key: tuple[object, ...],
-        fun: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        hosts: Sequence[dtypes.HostArray],
-        result: Any,
-    ) -> None:
-        """Make the program of calls of a kind; see ``make_program``."""
-        # loaded with what records programs
-        from tinyjax._extensions.host.recording import make_program  # noqa: PLC0415
-
-        self.keep(key, make_program(fun, args, kwargs, hosts, result))
-
-
-_all: Final[WeakSet[ReplayPrograms]] = WeakSet()
-
-
-def _forget_all() -> None:
-    for programs in [*_all]:
-        programs.calls.clear()
-        programs.entries.clear()
-
-
-prim.on_replaced.append(_forget_all)
 
 
 def replayed(fun: F) -> F:
@@ -201,62 +122,39 @@ def replayed(fun: F) -> F:
         >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
         2.0
     """
-    programs = ReplayPrograms()
-    known = programs.entries.get
+    cache: KernelCache[Kernel] = KernelCache()
+    known = cache.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
-            if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
-                (x,) = args
-                if type(x) is ConcreteArray and x._host is not None:
-                    program = known((id(settings()), x._aval))
-                    if program is not None:
-                        try:
-                            return program(x._host)
-                        except Exception as error:  # let the operations say what is wrong
-                            result = fun(x)
-                            fall_back(error)
-                            return result
-            # The most frequent case is inlined, to save a call of a function for each argument.
-            key: list[object] = [id(settings())]  # of which there is one record of each kind
-            hosts: list[dtypes.HostArray] = []
-            for x in args:
-                kind = type(x)
-                if kind is ConcreteArray and x._host is not None and x._aval is not None:
-                    hosts.append(x._host)
-                    key.append(x._aval)
-                elif kind in _PLAIN or (kind is float and x and not isnan(x)):
-                    key.append(kind)
-                    key.append(x)
-                elif kind is tuple and _PLAIN.issuperset(parts := (*map(type, x),)):
-                    # a shape or axes mostly, taken whole and not part by part
-                    key.append(parts)
-                    key.append(x)
-                elif not _add(x, key, hosts):
+            if (
+                len(args) == 1  # most calls, without the loop over arguments
+                and not kwargs
+                and type(x := args[0]) is ConcreteArray
+                and x._host is not None
+                and x._aval is not None
+            ):
+                key: Key = (id(local_settings() or Process.settings), x._aval)
+                hosts: Sequence[dtypes.HostArray] = (x._host,)
+            else:
+                signature = _signature(args, kwargs)
+                if signature is None:
                     return fun(*args, **kwargs)
-            if kwargs:
-                for name, x in kwargs.items():
-                    key.append(name)
-                    kind = type(x)
-                    if kind in _PLAIN:
-                        key.append(kind)
-                        key.append(x)
-                    elif not _add(x, key, hosts):
-                        return fun(*args, **kwargs)
-            signature = tuple(key)
-            program = known(signature)
-            if program is not None:
+                key, hosts = signature
+            kernel = known(key)
+            if kernel is not None:
                 try:
-                    return program(*hosts)
-                except Exception as error:  # let the operations say what is wrong
-                    result = fun(*args, **kwargs)
-                    fall_back(error)
-                    return result
+                    return kernel(*hosts)
+                except KernelError:  # the operations say what is wrong
+                    pass
             result = fun(*args, **kwargs)
-            if programs.is_due(signature):
-                programs.make(signature, fun, args, kwargs, hosts, result)
+            if next(cache.calls[key]) in kernels.CALLS:
+                # loaded with what records programs
+                from tinyjax._extensions.host.recording import make_program  # noqa: PLC0415
+
+                cache.make(key, make_program, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
                 checking.explain(fun, args, kwargs, error)
@@ -288,6 +186,29 @@ def replay_functions(module: dict[str, Any], plain: str = "") -> None:
             module[name] = replacements[fun] = replacements.get(fun) or replayed(fun)
 
 
+def _signature(
+    args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Key, list[dtypes.HostArray]] | None:
+    """Return the key of a call and the data of its arrays; None if it cannot be replayed."""
+    # The names come first. The most frequent cases are inlined, to save a call for each argument.
+    key: list[object] = [id(local_settings() or Process.settings), *kwargs]
+    hosts: list[dtypes.HostArray] = []
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(x)
+        if kind is ConcreteArray and x._host is not None and x._aval is not None:
+            hosts.append(x._host)
+            key.append(x._aval)
+        elif kind in _PLAIN or (kind is float and x and not isnan(x)):
+            key.append(kind)
+            key.append(x)
+        elif kind is tuple and _PLAIN.issuperset(parts := (*map(type, x),)):
+            key.append(parts)  # a shape or axes mostly, taken whole and not part by part
+            key.append(x)
+        elif not _add(x, key, hosts):
+            return None
+    return tuple(key), hosts
+
+
 def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int = 0) -> bool:
     """Add an argument to the key of a call, and its data to the operands.
 
@@ -304,15 +225,10 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
         hosts.append(opd.raw_host(x) if x._host is None else x._host)
     elif kind in _PLAIN or isinstance(x, (np.dtype, type)):
         key += (kind, x)
-    elif isinstance(x, float):
-        key += (
-            kind,
-            repr(x) if not x or isnan(x) else x,
-        )  # 0.0 is equal to -0.0, and no NaN to any
-    elif isinstance(x, (list, tuple)) and kind in (list, tuple):
+    elif isinstance(x, float):  # 0.0 is equal to -0.0, and no NaN to any
+        key += (kind, repr(x) if not x or isnan(x) else x)
+    elif isinstance(x, (list, tuple)) and kind in (list, tuple) and depth < checking.DEEPEST:
         key += (kind, len(x))
-        if depth >= checking.DEEPEST:
-            return False
         for part in x:  # faster than all() of a generator
             if not _add(part, key, hosts, depth + 1):
                 return False
@@ -366,7 +282,7 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
     """Evaluate a composition of primitives by one function of NumPy arrays.
 
     Args:
-        fun: takes the data of ``args``, and raises ``NotHereError`` for data that it does not
+        fun: takes the data of ``args``, and raises ``KernelError`` for data that it does not
             support. It is called again for other arrays of the same types, so it must not contain
             values of these.
         args: the arrays.
@@ -396,8 +312,8 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
         hosts.append(host)
     token = tr.set_errors(tr.IGNORE)
     try:
-        return ConcreteArray(asarray(fun(*hosts)), aval)
-    except NotHereError:
+        return from_host(asarray(fun(*hosts)), aval)
+    except KernelError:
         return None
     finally:
         tr.reset_errors(token)

@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import dtypes
-from tinyjax._extensions.host import fall_back, replay
 from tinyjax.config import Process, local_settings
-from tinyjax.core.tracing import Primitive
+from tinyjax.core.tracing import Primitive, kernels
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
+from tinyjax.core.tracing.kernels import KernelCache, KernelError, Key
+from tinyjax.core.tracing.primitive import ZERO, Kernel, Tangent
 from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
 from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.core.values import Array, ConcreteArray
@@ -29,40 +29,21 @@ from tinyjax.core.values import Array, ConcreteArray
 P = TypeVar("P")
 
 
-class PrimitiveSteps(replay.ReplayPrograms):
-    """The steps of one primitive, by the keys of its calls.
-
-    Attributes:
-        repeatable: whether the work of its rules may be repeated without calling them.
-    """
-
-    __slots__ = ("repeatable",)
-
-    def __init__(self, primitive: Primitive[Any]) -> None:
-        super().__init__()
-        rules = primitive.rules
-        self.repeatable: bool = (
-            primitive.repeatable
-            and rules.evaluate is None
-            and rules.collective is None
-            and rules.linearize is None
-            and not primitive.effectful
-        )
+def is_replayable(primitive: Primitive[Any]) -> bool:
+    """Return whether the work of a primitive's rules may be repeated without calling them."""
+    rules = primitive.rules
+    return (
+        primitive.repeatable
+        and rules.evaluate is None
+        and rules.collective is None
+        and rules.linearize is None
+        and not primitive.effectful
+    )
 
 
-class _StepsOf(dict[Primitive[Any], PrimitiveSteps]):
-    """The steps of each primitive."""
-
-    def __missing__(self, primitive: Primitive[Any]) -> PrimitiveSteps:
-        steps = PrimitiveSteps(primitive)
-        if steps.repeatable:  # others may be gone tomorrow
-            self[primitive] = steps
-        return steps
-
-
-#: The steps of every primitive that was linearized.
-steps_of: Final = _StepsOf()
-on_replaced.append(steps_of.clear)
+#: The steps of all primitives: they take the trace of a linearization and the one that records its
+#: tangents, and the operands. They return the results.
+steps: Final[KernelCache[Kernel]] = KernelCache(4096)
 
 
 class EagerLinearizeTrace(LinearizeTrace):
@@ -71,39 +52,35 @@ class EagerLinearizeTrace(LinearizeTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        linear, steps = self.parent, steps_of[primitive]
-        if not steps.repeatable:
+        if not primitive.repeatable:
             return super().process(primitive, args, params)
-        here = id(local_settings() or Process.settings)
-        key: tuple[object, ...]
+        signature: list[object] = [primitive, id(local_settings() or Process.settings), params]
+        for x in args:
+            signature.append(type(x))
+            signature.append(x._aval or x.aval)
+        key, linear = tuple(signature), self.parent
         try:
-            if len(args) == 2:  # inlined, in half the time
-                x, y = args
-                key = (here, params, type(x), x._aval or x.aval, type(y), y._aval or y.aval)
-            elif len(args) == 1:
-                (x,) = args
-                key = (here, params, type(x), x._aval or x.aval)
-            else:
-                key = (here, params, *map(type, args), *[x._aval or x.aval for x in args])
-            step = steps.entries.get(key)
+            step = steps.get(key)
         except TypeError:  # parameters without a hash
             return super().process(primitive, args, params)
+        outs: Sequence[Array]
         if step is not None:
-            results: Sequence[Array]
             try:
-                results = step(self, linear, *args)
-            except Exception as error:  # let the rule say what is wrong
-                results = super().process(primitive, args, params)
-                fall_back(error)
-            return results
+                outs = step(self, linear, *args)
+            except KernelError:  # other operands of the same types
+                pass
+            else:
+                return outs
+        elif not is_replayable(primitive):
+            return super().process(primitive, args, params)
         assert isinstance(linear, LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
-        if steps.is_due(key):
+        if next(steps.calls[key]) in kernels.CALLS:
             # loaded with what records programs
             from tinyjax._extensions.host.recording import make_step  # noqa: PLC0415
 
-            steps.keep(key, make_step(primitive, params, args, self, start, outs))
+            steps.make(key, make_step, primitive, params, args, self, start, outs)
         return outs
 
 
@@ -112,7 +89,8 @@ class EagerLinearizeTrace(LinearizeTrace):
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
 _FEWEST: Final = 3
-_programs: Final = replay.ReplayPrograms()
+#: The programs of backward passes.
+backward_passes: Final[KernelCache[Kernel]] = KernelCache()
 
 
 class EagerTransposer(Transposer):
@@ -125,85 +103,96 @@ class EagerTransposer(Transposer):
     """
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
-        """Pull cotangents back by a program for such equations, or by their rules.
-
-        It is one function, since a call of another would be made for each equation.
-        """
-        eqns, known = self.eqns, self.residuals
-        linear_inputs, outs = self.linear_inputs, self.outs
-        if self.rule is not None or len(eqns) < _FEWEST:
+        """Pull cotangents back by a program for such equations, or by their rules."""
+        signature = None
+        if self.rule is None and len(self.eqns) >= _FEWEST:
+            signature = _signature(self, cotangents)
+        if signature is None:
             return super().pull_back(cotangents)
-        places: dict[Atom, int] = {}
-        operands: list[Array] = []
-        literals: list[Lit] = []
-        choosing = False
-        key: list[object] = [id(local_settings() or Process.settings)]
-        for var in linear_inputs:
-            places[var] = len(places)
-            key.append(var.aval)
-        for eqn in eqns:
-            primitive = eqn.primitive
-            if not primitive.repeatable or primitive.rules.evaluate is not None:
-                return super().pull_back(cotangents)
-            choosing = choosing or primitive.selects
-            key.append(primitive)
-            key.append(eqn.params)
-            for x in eqn.inputs:
-                if type(x) is Lit:
-                    literals.append(x)
-                    operands.append(x.value)
-                    key.append(x.aval)
-                    continue
-                place = places.get(x)
-                if place is None:
-                    place = places[x] = len(places)
-                    if x in known:
-                        operands.append(known[x])
-                        key.append(x.aval)
-                key.append(place)
-            for x in eqn.out_binders:
-                places[x] = len(places)
-        key.append("results")  # of the last equation there may be any number of operands
-        for x, cotangent in zip(outs, cotangents, strict=True):
-            key.append(places.get(x) if isinstance(x, Var) else None)
-            if cotangent is ZERO:
-                key.append(None)
-            else:
-                key.append(cotangent._aval or cotangent.aval)
-                operands.append(cotangent)
-        if choosing:
-            key += [x.is_regular for x in literals]
-        hosts: list[dtypes.HostArray] = []
-        for value in operands:
-            if type(value) is not ConcreteArray:
-                return super().pull_back(cotangents)
-            host = value._host
-            hosts.append(value.host if host is None else host)
-        by_place: dict[int, Array]
-        key_of_call = tuple(key)
+        key, operands, hosts = signature
         try:
-            program = _programs.entries.get(key_of_call)
+            program = backward_passes.get(key)
         except TypeError:  # parameters without a hash
             return super().pull_back(cotangents)
         if program is not None:
             try:
                 by_place = program(*hosts)
-            except Exception as error:  # let the rules say what is wrong
-                cotangents_in = super().pull_back(cotangents)
-                fall_back(error)
-                return cotangents_in
-            return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
-
-        def pull(*values: Array) -> dict[int, Array]:
-            left = iter(values)
-            again = _substituted(self, left)
-            cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-            return _by_place(Transposer.pull_back(again, cts))
+                return [by_place.get(i, ZERO) for i in range(len(self.linear_inputs))]
+            except KernelError:  # the rules say what is wrong
+                pass
 
         results = super().pull_back(cotangents)
-        if _programs.is_due(key_of_call):
-            _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
+        if next(backward_passes.calls[key]) in kernels.CALLS:
+            # loaded with what records programs
+            from tinyjax._extensions.host.recording import make_program  # noqa: PLC0415
+
+            def pull(*values: Array) -> dict[int, Array]:
+                rest = iter(values)
+                again = _substituted(self, rest)
+                cts: list[Tangent] = [ZERO if ct is ZERO else next(rest) for ct in cotangents]
+                return _by_place(Transposer.pull_back(again, cts))
+
+            expected = _by_place(results)
+            backward_passes.make(key, make_program, pull, operands, {}, hosts, expected)
         return results
+
+
+def _signature(
+    transposer: Transposer, cotangents: Sequence[Tangent]
+) -> tuple[Key, list[Array], list[dtypes.HostArray]] | None:
+    """Return the key of a backward pass, the values in it and their data.
+
+    Returns:
+        None if it cannot be replayed.
+    """
+    known = transposer.residuals
+    operands: list[Array] = []
+    literals: list[Lit] = []
+    key: list[object] = [id(local_settings() or Process.settings)]
+    places: dict[Atom, int] = {}
+    for var in transposer.linear_inputs:
+        places[var] = len(places)
+        key.append(var.aval)
+    choosing = False
+    for eqn in transposer.eqns:
+        primitive = eqn.primitive
+        if not primitive.repeatable or primitive.rules.evaluate is not None:
+            return None
+        choosing = choosing or primitive.selects
+        key.append(primitive)
+        key.append(eqn.params)
+        for x in eqn.inputs:
+            place = places.get(x)
+            if place is None:
+                place = places[x] = len(places)
+                key.append(x.aval)
+                if type(x) is Lit:
+                    literals.append(x)
+                    operands.append(x.value)
+                elif x in known:
+                    operands.append(known[x])
+                else:  # a linear input whose cotangent nobody needs
+                    key.append(ZERO)
+            key.append(place)
+        for x in eqn.out_binders:
+            places[x] = len(places)
+    key.append("results")  # of the last equation there may be any number of operands
+    for x, cotangent in zip(transposer.outs, cotangents, strict=True):
+        key.append(places.get(x))
+        if cotangent is ZERO:
+            key.append(None)
+        else:
+            key.append(cotangent._aval or cotangent.aval)
+            operands.append(cotangent)
+    if choosing:
+        key += [x.is_regular for x in literals]
+    hosts: list[dtypes.HostArray] = []
+    for value in operands:
+        if type(value) is not ConcreteArray:
+            return None
+        host = value._host
+        hosts.append(value.host if host is None else host)
+    return tuple(key), operands, hosts
 
 
 def _substituted(transposer: Transposer, values: Iterator[Array]) -> Transposer:
@@ -216,16 +205,16 @@ def _substituted(transposer: Transposer, values: Iterator[Array]) -> Transposer:
     residuals: dict[Var, Array] = {}
     numbers: set[Atom] = set()
     eqns: list[JaxprEqn] = []
+    variables: dict[Atom, Atom] = {}
     for eqn in transposer.eqns:
-        inputs: list[Var] = []
         for x in eqn.inputs:
-            var = Var(x.aval) if isinstance(x, Lit) else x
-            if isinstance(x, Lit) or (x in transposer.residuals and x not in residuals):
+            if x not in variables and (isinstance(x, Lit) or x in transposer.residuals):
+                var = variables[x] = Var(x.aval) if isinstance(x, Lit) else x
                 residuals[var] = next(values)
-            if isinstance(x, Lit) and x.is_regular:
-                numbers.add(var)
-            inputs.append(var)
-        eqns.append(attrs.evolve(eqn, inputs=tuple(inputs)))
+                if isinstance(x, Lit) and x.is_regular:
+                    numbers.add(var)
+        inputs = tuple([variables.get(x, x) for x in eqn.inputs])
+        eqns.append(attrs.evolve(eqn, inputs=inputs))
     return attrs.evolve(transposer, eqns=eqns, residuals=residuals, numbers=numbers)
 
 

@@ -25,6 +25,7 @@ from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
 from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing.kernels import current_rules
 from tinyjax.core.values import Array, ConcreteArray, concrete, operands as opd
 from tinyjax.core.xla import compilation
 from tinyjax.core.xla.threads import in_background
@@ -306,7 +307,7 @@ def evaluation(
     programs, and nothing of the user's.
     """
     # loaded with what evaluates programs
-    from tinyjax._extensions.host.plans import current_rules, written_alone  # noqa: PLC0415
+    from tinyjax._extensions.host.plans import written_alone  # noqa: PLC0415
 
     jaxpr, settings = request.jaxpr, config.settings()
     if settings.debugging or (tier or settings.tier) == "compiled" or request.donated:

@@ -38,6 +38,7 @@ from tinyjax.core import devices
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import rule_checks
+from tinyjax.core.tracing.kernels import KernelCache, forget_kernels
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -386,22 +387,6 @@ LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 MANY: Final = 50_000
 
 
-def _into_aligned(
-    fun: np.ufunc, shape: tuple[int, ...], dtype: dtypes.DType, *operands: dtypes.HostArray
-) -> dtypes.HostArray:
-    """Call a function of NumPy's with aligned memory for its result, unless that is given."""
-    in_order = all(x.flags.c_contiguous or _is_repeated_in_order(x) for x in operands)
-    if len(operands) > fun.nin or not in_order:  # NumPy keeps the order of the operands' axes
-        return np.asarray(fun(*operands))
-    return np.asarray(fun(*operands, out=opd.aligned(shape, dtype)))
-
-
-def _is_repeated_in_order(x: dtypes.HostArray) -> bool:
-    """Return whether an array is a view of one in C order, repeated along some axes."""
-    steps = [step for step, size in zip(x.strides, x.shape, strict=True) if step and size > 1]
-    return steps == sorted(steps, reverse=True)
-
-
 #: The rule of a primitive that does more, or less, than an operation for each element of its
 #: operands and results: how many, of the parameters and the types of the operands and results.
 FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
@@ -470,7 +455,7 @@ class Rules(Generic[P]):
     are_checked: bool
     #: Types met before, by the parameters and the types of the operands: those of the results, and
     #: what evaluates operands of these types, if the ``host`` rule says it.
-    types: dict[tuple[object, ...], tuple[tuple[ShapedArray, ...], Kernel | None]]
+    types: KernelCache[tuple[tuple[ShapedArray, ...], Kernel | None]]
 
     def __init__(self, primitive: str) -> None:
         self.registered = []
@@ -478,7 +463,7 @@ class Rules(Generic[P]):
         self.are_checked = False
         self.extensions = {}
         self.lowerings = {}
-        self.types = {}
+        self.types = KernelCache(_MOST_TYPES)
         self.host = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
@@ -494,9 +479,6 @@ class Rules(Generic[P]):
         self.transpose = missing("transpose")
         self.batch = missing("batch")
 
-
-#: Called when a rule is registered in another's place: what was made with that is of no use.
-on_replaced: Final[list[Callable[[], None]]] = []
 
 #: So many types are remembered of each primitive.
 _MOST_TYPES: Final = 1024
@@ -704,26 +686,15 @@ class Primitive(PickledByName, Generic[P]):
         out = call(*operands)
         return out if isinstance(out, (list, tuple)) else (out,)
 
-    def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
-        """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
-        lazy.hook(LARGE.name)
-        rules = self.rules
-        rule = rules.extensions.get(LARGE)
-        host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
-        if host is None and rules.host is not None:
-            host = rules.host(avals, params)
+    def _host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
+        """Return what the rule for large arrays says, or the ``host`` rule."""
+        host: HostCall | Kernel | None = None
+        if avals and prod(avals[0].shape) >= MANY and lazy.hook(LARGE.name):
+            rule = self.rules.extensions.get(LARGE)
+            host = None if rule is None else rule(avals, params)
+        if host is None and self.rules.host is not None:
+            host = self.rules.host(avals, params)
         return host
-
-    def _large_function(self, avals: Avals, params: P) -> Kernel | None:
-        """Return the function for large operands, which puts its result where XLA reads it."""
-        host = self._large_host(avals, params)
-        fun = host.call if isinstance(host, HostCall) else host
-        if not isinstance(fun, np.ufunc) or fun.nout > 1:
-            return fun
-        if any(aval.where is not None for aval in avals):
-            return fun
-        (out,) = self.rules.abstract_eval(avals, params)
-        return partial(_into_aligned, fun, out.shape, out.dtype)
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return NumPy's implementation for operands of these types; None where ``impl`` is called.
@@ -735,8 +706,7 @@ class Primitive(PickledByName, Generic[P]):
             >>> call.fresh
             True
         """
-        rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
-        host = None if rule is None else rule(avals, params)
+        host = self._host(avals, params)
         if host is None or isinstance(host, HostCall):
             return host
         return HostCall(host, fresh=isinstance(host, np.ufunc))
@@ -750,11 +720,12 @@ class Primitive(PickledByName, Generic[P]):
             >>> tinyjax.lax.sin_p.host_function([jnp.ones(2).aval], extend.NO_PARAMS)
             <ufunc 'sin'>
         """
-        if avals and prod(avals[0].shape) >= MANY:
-            return self._large_function(avals, params)
-        rule = self.rules.host
-        host = None if rule is None else rule(avals, params)
-        return host.call if isinstance(host, HostCall) else host
+        host = self._host(avals, params)
+        fun = host.call if isinstance(host, HostCall) else host
+        if isinstance(fun, np.ufunc) and prod(avals[0].shape) >= MANY:
+            large = lazy.hook(LARGE.name)
+            return fun if large is None else large.in_place(self, fun, avals, params)
+        return fun
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``.
@@ -983,9 +954,6 @@ class Primitive(PickledByName, Generic[P]):
                 break
         else:
             outs = tuple(rules.abstract_eval(avals, params))
-        types = rules.types
-        if len(types) >= _MOST_TYPES:
-            types.clear()
         try:
             call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
@@ -993,7 +961,7 @@ class Primitive(PickledByName, Generic[P]):
         if getattr(params, "held_objects", ()):
             return outs
         try:
-            types[params, *avals] = outs, call
+            rules.types.keep((params, *avals), (outs, call))
         except TypeError:  # parameters that have no hash
             return outs
         return outs
@@ -1010,8 +978,7 @@ class Primitive(PickledByName, Generic[P]):
             )
         if name in self.rules.registered:
             self.rules.revision = _next_revision(self.name)
-            for forget in on_replaced:
-                forget()
+            forget_kernels()
         else:
             self.rules.registered.append(name)
 

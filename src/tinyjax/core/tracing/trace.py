@@ -48,7 +48,7 @@ from tinyjax.core.tracing.primitive import (
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, from_host
 from tinyjax.dtypes import DTypeLike, HostArray, are_wide
 from tinyjax.errors import (
     ArgumentError,
@@ -673,7 +673,8 @@ class EvalTrace(Trace):
                 return rules.evaluate(args, params)
             except MemoryError as error:
                 raise_out_of_memory(error, primitive, [x.aval for x in args], params)
-        # Types are looked up: their rule takes longer than NumPy, and a loop over two operands too.
+        # Types are looked up, with the function for them: their rule takes longer than NumPy. One
+        # and two operands are written out, since a loop over them takes longer than that, too.
         try:
             if len(args) == 2:
                 x, y = args
@@ -702,23 +703,18 @@ class EvalTrace(Trace):
         else:
             token = set_errors(IGNORE)
             try:
-                if call is not None:
-                    outs = call(*hosts)
-                    if len(avals) == 1:
-                        out = outs if type(outs) is ndarray else asarray(outs)
-                        return (ConcreteArray(out, avals[0]),)
-                else:
-                    outs = rules.impl(hosts, params)
+                outs = rules.impl(hosts, params) if call is None else call(*hosts)
             except (ValueError, MemoryError) as error:
                 if isinstance(error, ValueError) and not _TOO_LARGE.search(str(error)):
                     raise
                 rules.types.clear()  # staging has typed it: say in our words what is too large
             else:
-                if len(outs) == 1:  # nearly always, and faster than the comprehension
-                    out = outs[0]
-                    return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
+                if len(avals) == 1:  # nearly always, and faster than the comprehension
+                    if call is None:
+                        (outs,) = outs
+                    return (from_host(outs if type(outs) is ndarray else asarray(outs), avals[0]),)
                 pairs = zip(outs, avals, strict=True)
-                return [ConcreteArray(asarray(out), aval) for out, aval in pairs]
+                return [from_host(asarray(out), aval) for out, aval in pairs]
             finally:
                 reset_errors(token)
         try:  # not in the handler: what is raised here is not of its error
@@ -824,7 +820,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         x = asarray(out)
         if x.dtype != aval.dtype or x.shape != aval.shape:
             break
-        results.append(ConcreteArray(x, aval))
+        results.append(from_host(x, aval))
     if len(results) == len(outs) == len(said):
         return results
     primitive.rules.types.clear()

@@ -462,6 +462,16 @@ def _rebuild(host: HostArray, weak_type: bool) -> Array:
     return ConcreteArray(host, ShapedArray(host.shape, host.dtype, weak_type))
 
 
+def from_host(host: HostArray, aval: ShapedArray) -> ConcreteArray:
+    """Return an array of NumPy's data, which it takes over, faster than a call of the class."""
+    array = _new(ConcreteArray)
+    array._host, array._aval, array._buffer = host, aval, None
+    return array
+
+
+_new: Final = object.__new__
+
+
 class PlacedArray(Array):
     """An array that an extension keeps on devices, and computes with (``core.devices``).
 

@@ -11,13 +11,14 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
-from tinyjax._extensions.host import NotHereError, replay
+from tinyjax._extensions.host import replay
 from tinyjax._primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 from tinyjax.core import api
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import identities, shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, primitive as prim, staging, trace as tr
+from tinyjax.core.tracing.kernels import KernelError
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy import creation, elementwise, promotion as pm, reductions
@@ -44,7 +45,7 @@ def _by_scipy(dtype: dtypes.DType, max_squarings: int) -> prim.Kernel:
 
     def exponential(a: dtypes.HostArray) -> dtypes.HostArray:
         if not np.abs(a).sum(-2).max() <= most:
-            raise NotHereError
+            raise KernelError
         return np.asarray(linalg.expm(a), dtype)
 
     return exponential

@@ -14,9 +14,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax._base import lazy
-from tinyjax._extensions.host import NotHereError, replay
+from tinyjax._extensions.host import replay
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.kernels import KernelError
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.dtypes import DType, HostArray
@@ -135,9 +136,9 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
         at = np.array(places, np.float64)
         flat = at.reshape(-1)
         if not flat.dot(flat) < _FARTHEST:
-            raise NotHereError
+            raise KernelError
         if is_reversed and not all_hold(np.isfinite(x)):
-            raise NotHereError  # 0 times an infinity counts, of the neighbour on either side
+            raise KernelError  # 0 times an infinity counts, of the neighbour on either side
         if order == 0:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
         if routine is None:
