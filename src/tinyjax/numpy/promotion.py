@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, ParamSpec, TypeGuard, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -319,16 +319,8 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
         ) from None
 
 
-def _is_held(value: ArrayLike, other: Array) -> TypeGuard[bool | int | float | complex]:
-    """Return whether a value is a Python number that takes the other operand's type."""
-    return (type(value), other.dtype) in _HOLDS and not other.weak_type
-
-
 def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Prepare the operands of a binary function: arrays of one dtype and shape.
-
-    It is one function, since a call of another takes a tenth of an eager operation.
-    """
+    """Prepare the operands of a binary function: arrays of one dtype and shape."""
     if type(x) is ConcreteArray and type(y) is ConcreteArray:
         p, q = x._host, y._host
         if p is not None and q is not None and p.dtype is q.dtype and p.shape == q.shape:
@@ -338,43 +330,36 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             ):
                 return x, y
     # isinstance costs less than a call
-    if type(x) in PYTHON_NUMBERS:
-        if type(y) in PYTHON_NUMBERS:
-            a, b = promote_dtypes(*arrays(name, x, y))
-        else:
-            b = y if isinstance(y, Array) else array_of(name, y)
-            number = met_splats.get((x, type(x), b.aval))
-            if number is None and _is_held(x, b):
-                number = beside(name, x, b.aval)
-            if number is not None:
-                return number, b
-            a, b = promote_dtypes(*arrays(name, x, b))
-    elif type(y) in PYTHON_NUMBERS:
-        a = x if isinstance(x, Array) else array_of(name, x)
-        number = met_splats.get((y, type(y), a.aval))
-        if number is None and _is_held(y, a):
-            number = beside(name, y, a.aval)
-        if number is not None:
-            return a, number
-        a, b = promote_dtypes(*arrays(name, a, y))
-    else:
-        a = x if isinstance(x, Array) else array_of(name, x)
-        b = y if isinstance(y, Array) else array_of(name, y)
+    elif type(y) in PYTHON_NUMBERS and type(x) not in PYTHON_NUMBERS:
+        return _with_number(name, x if isinstance(x, Array) else array_of(name, x), y)
+    elif type(x) in PYTHON_NUMBERS and type(y) not in PYTHON_NUMBERS:
+        b, a = _with_number(name, y if isinstance(y, Array) else array_of(name, y), x)
+        return a, b
+    a = x if isinstance(x, Array) else array_of(name, x)
+    b = y if isinstance(y, Array) else array_of(name, y)
     first, second = a._aval or a.aval, b._aval or b.aval
-    if first is second:
+    if first is second and type(x) not in PYTHON_NUMBERS:
         return a, b
-    if first.dtype != second.dtype or first.weak_type != second.weak_type:
+    if first is second or first.dtype != second.dtype or first.weak_type != second.weak_type:
         a, b = promote_dtypes(a, b)
-    p_shape, q_shape = first.shape, second.shape
-    if p_shape == q_shape:
+    if first.shape == second.shape:
         return a, b
-    shape = _broadcast_shapes((p_shape, q_shape), name)
-    if len(p_shape) != len(q_shape) and p_shape and q_shape:
-        _check_ranks(name, p_shape, q_shape)
-    return (
-        a if p_shape == shape else broadcast_to_shape(a, shape),
-        b if q_shape == shape else broadcast_to_shape(b, shape),
-    )
+    shape = _broadcast_shapes((first.shape, second.shape), name)
+    if len(first.shape) != len(second.shape) and first.shape and second.shape:
+        _check_ranks(name, first.shape, second.shape)
+    return broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+
+
+def _with_number(name: str, a: Array, number: Any) -> tuple[Array, Array]:
+    """Prepare an array and a Python number, which takes the array's type if that holds it."""
+    aval = a._aval or a.aval
+    array = met_splats.get((number, type(number), aval))
+    if array is not None:
+        return a, array
+    if (type(number), aval.dtype) in _HOLDS and not aval.weak_type:
+        return a, beside(name, number, aval)
+    a, array = promote_dtypes(a, as_operand(number, name))
+    return a, broadcast_to_shape(array, aval.shape)
 
 
 def compared(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
