@@ -147,6 +147,7 @@ def test_the_core_and_the_primitives_use_all_hooks() -> None:
     text = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
     patterns = (
         *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.hook\("([^"]+)"\)'),
+        r'lazy\.extensions\["([^"]+)"\]',
         *(r'HOOKS\.pop\("([^"]+)"', r'^ControlFlow = Literal\["python", "(\w+)"\]'),
     )
     used = {key for pattern in patterns for key in re.findall(pattern, text, re.MULTILINE)}

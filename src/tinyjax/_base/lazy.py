@@ -17,16 +17,25 @@ UNLISTED: Final[dict[str, str]] = {}
 #: that an extension replaces, the key of its rules, or the name of another hook. "with jit" lists
 #: several modules, with blanks between them.
 HOOKS: Final[dict[str, str]] = {}
-#: The loaded extensions: every call of a program looks one up.
-_modules: Final[dict[str, Any]] = {}
+
+
+class _Extensions(dict[str, Any]):
+    """The modules of extensions, loaded when they are looked up; None where there is none."""
+
+    def __missing__(self, key: str) -> Any:
+        if key not in HOOKS:
+            return None
+        module = self[key] = import_module(HOOKS[key])
+        return module
+
+
+#: Looked up by every eager gradient, without a call of ``hook``.
+extensions: Final = _Extensions()
 
 
 def hook(key: str) -> Any:
     """Return the extension's module for a key, loaded now; None where there is none."""
-    module = _modules.get(key)
-    if module is None and key in HOOKS:
-        module = _modules[key] = import_module(HOOKS[key])
-    return module
+    return extensions[key]
 
 
 def is_loaded(key: str) -> bool:

@@ -239,13 +239,15 @@ def _write_step(
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
     body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "JVPTracer": JVPTracer}
-    body.scope |= {"Tracer": staging.StagingTracer, "parts": _parts_of, "data": _data_of}
+    body.scope |= {"Tracer": staging.StagingTracer, "parts": _parts_of}
     variables: dict[jx.Atom, pycode.Expression] = {}
     head: list[pycode.StatementNode] = []
     for i, t in enumerate(tangents):
         primal, binder, host = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
         if t is None:
-            head.append(pycode.Assign(host, pycode.call("data", primal)))
+            data = primal.attr("_host")
+            lacking = data.binary("is", pycode.NONE)
+            head.append(pycode.Assign(host, pycode.Conditional(primal.attr("host"), lacking, data)))
         else:
             variables[t.binder] = binder
             parts = pycode.call("parts", primal, *_TRACES, body.add("g", t.aval))
@@ -325,9 +327,3 @@ def _parts_of(
         raise KernelError
     host = primal._host
     return primal, tangent.binder, primal.host if host is None else host
-
-
-def _data_of(x: ConcreteArray) -> dtypes.HostArray:
-    """Return the data of a step's operand without a tangent."""
-    host = x._host
-    return x.host if host is None else host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import isnan
 from types import FunctionType
 from typing import Any, Final, TypeAlias, TypeVar
@@ -18,7 +18,7 @@ from tinyjax._base.tracebacks import shorten
 from tinyjax._extensions.host import data_at_hand
 from tinyjax.config import Process, local_settings
 from tinyjax.core.tracing import checking, kernels, primitive as prim, trace as tr
-from tinyjax.core.tracing.kernels import KernelCache, KernelError, Key
+from tinyjax.core.tracing.kernels import KernelCache, KernelError
 from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel
 from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.core.values import Array, ConcreteArray, ShapedArray, avals as av, operands as opd
@@ -106,8 +106,6 @@ _PLAIN: Final = frozenset((bool, int, str, type(None)))
 def replayed(fun: F) -> F:
     """Replay repeated eager calls of a function that is composed of primitives.
 
-    It is one function, since a call of another takes a tenth of an eager operation.
-
     Args:
         fun: takes arrays, numbers, texts, dtypes, None, and lists or tuples of these. It returns
             arrays in any containers. What it does may depend on the types of arrays, and on the
@@ -129,20 +127,26 @@ def replayed(fun: F) -> F:
         try:
             if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
-            if (
-                len(args) == 1  # most calls, without the loop over arguments
-                and not kwargs
-                and type(x := args[0]) is ConcreteArray
-                and x._host is not None
-                and x._aval is not None
-            ):
-                key: Key = (id(local_settings() or Process.settings), x._aval)
+            # In one function, and the most frequent cases without calls for each argument.
+            here = id(local_settings() or Process.settings)
+            x = args[0] if len(args) == 1 and not kwargs else None
+            if type(x) is ConcreteArray and x._host is not None and x._aval is not None:
+                key: tuple[object, ...] = (here, x._aval)
                 hosts: Sequence[dtypes.HostArray] = (x._host,)
             else:
-                signature = _signature(args, kwargs)
-                if signature is None:
-                    return fun(*args, **kwargs)
-                key, hosts = signature
+                parts: list[object] = [here, *kwargs]
+                data: list[dtypes.HostArray] = []
+                for x in (*args, *kwargs.values()) if kwargs else args:
+                    kind = type(x)
+                    if kind is ConcreteArray and x._host is not None and x._aval is not None:
+                        data.append(x._host)
+                        parts.append(x._aval)
+                    elif kind in _PLAIN or (kind is float and x and not isnan(x)):
+                        parts.append(kind)
+                        parts.append(x)
+                    elif not _add(x, parts, data):
+                        return fun(*args, **kwargs)
+                key, hosts = tuple(parts), data
             kernel = known(key)
             if kernel is not None:
                 try:
@@ -186,29 +190,6 @@ def replay_functions(module: dict[str, Any], plain: str = "") -> None:
             module[name] = replacements[fun] = replacements.get(fun) or replayed(fun)
 
 
-def _signature(
-    args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Key, list[dtypes.HostArray]] | None:
-    """Return the key of a call and the data of its arrays; None if it cannot be replayed."""
-    # The names come first. The most frequent cases are inlined, to save a call for each argument.
-    key: list[object] = [id(local_settings() or Process.settings), *kwargs]
-    hosts: list[dtypes.HostArray] = []
-    for x in (*args, *kwargs.values()) if kwargs else args:
-        kind = type(x)
-        if kind is ConcreteArray and x._host is not None and x._aval is not None:
-            hosts.append(x._host)
-            key.append(x._aval)
-        elif kind in _PLAIN or (kind is float and x and not isnan(x)):
-            key.append(kind)
-            key.append(x)
-        elif kind is tuple and _PLAIN.issuperset(parts := (*map(type, x),)):
-            key.append(parts)  # a shape or axes mostly, taken whole and not part by part
-            key.append(x)
-        elif not _add(x, key, hosts):
-            return None
-    return tuple(key), hosts
-
-
 def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int = 0) -> bool:
     """Add an argument to the key of a call, and its data to the operands.
 
@@ -228,6 +209,9 @@ def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int
     elif isinstance(x, float):  # 0.0 is equal to -0.0, and no NaN to any
         key += (kind, repr(x) if not x or isnan(x) else x)
     elif isinstance(x, (list, tuple)) and kind in (list, tuple) and depth < checking.DEEPEST:
+        if kind is tuple and _PLAIN.issuperset(kinds := (*map(type, x),)):
+            key += (kinds, x)  # a shape or axes mostly, taken whole
+            return True
         key += (kind, len(x))
         for part in x:  # faster than all() of a generator
             if not _add(part, key, hosts, depth + 1):

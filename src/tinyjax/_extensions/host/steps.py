@@ -71,12 +71,10 @@ class EagerLinearizeTrace(LinearizeTrace):
                 pass
             else:
                 return outs
-        elif not is_replayable(primitive):
-            return super().process(primitive, args, params)
         assert isinstance(linear, LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
-        if next(steps.calls[key]) in kernels.CALLS:
+        if next(steps.calls[key]) in kernels.CALLS and is_replayable(primitive):
             # loaded with what records programs
             from tinyjax._extensions.host.recording import make_step  # noqa: PLC0415
 

@@ -463,7 +463,7 @@ class Rules(Generic[P]):
         self.are_checked = False
         self.extensions = {}
         self.lowerings = {}
-        self.types = KernelCache(_MOST_TYPES)
+        self.types = KernelCache()
         self.host = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
@@ -954,6 +954,8 @@ class Primitive(PickledByName, Generic[P]):
                 break
         else:
             outs = tuple(rules.abstract_eval(avals, params))
+        if len(rules.types) >= _MOST_TYPES:
+            rules.types.clear()
         try:
             call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
@@ -961,7 +963,7 @@ class Primitive(PickledByName, Generic[P]):
         if getattr(params, "held_objects", ()):
             return outs
         try:
-            rules.types.keep((params, *avals), (outs, call))
+            rules.types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash
             return outs
         return outs

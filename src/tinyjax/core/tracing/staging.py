@@ -30,7 +30,7 @@ from tinyjax._base.frames import (
     named_scopes,
     user_frame,
 )
-from tinyjax.config import block, settings
+from tinyjax.config import Process, block, local_settings, settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import (
@@ -391,7 +391,7 @@ class Recorder(Trace):
         consts = self.consts.values()
         binders = (*map(_first, consts), *self.in_binders, *map(_second, cells_in))
         jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, cells_out)))
-        if settings().check_jaxprs:
+        if (local_settings() or Process.settings).check_jaxprs:
             typecheck_jaxpr(jaxpr)
         values, taken = tuple(map(_second, consts)), tuple(map(_first, cells_in))
         return Staged(jaxpr, values, hooks, taken, tuple(map(_first, cells_out)))

@@ -16,7 +16,7 @@ import attrs
 
 from tinyjax._base import lazy
 from tinyjax._base.frames import Applied, ScopedSource, Source, named_scopes
-from tinyjax.config import settings
+from tinyjax.config import Process, local_settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -191,11 +191,11 @@ def linearize_flat(
         user_fun: the function to name in messages.
         transposed: whether the tangent map is for ``pull_back`` alone.
     """
-    parent, current = current_trace(), settings()
+    parent, current = current_trace(), local_settings() or Process.settings
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    eager = lazy.hook("eager_derivatives") if parent is EVAL else None
+    eager = lazy.extensions["eager_derivatives"] if parent is EVAL else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []

@@ -184,7 +184,7 @@ def pull_back(
     for adapter in trace.adapters:
         cotangents = adapter.cotangents(outs, cotangents)
         rule = adapter.transposing(eqns, rule or apply_transpose)
-    eager = lazy.hook("eager_derivatives") if trace is EVAL else None
+    eager = lazy.extensions["eager_derivatives"] if trace is EVAL else None
     make = Transposer if eager is None else eager.EagerTransposer
     transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
     return transposer.pull_back(cotangents)
