@@ -22,7 +22,7 @@ FOLDERS: Final[dict[str, tuple[str, ...]]] = {
     "host": ("_extensions/host/*.py",),
     "transforms": ("core/transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
-    "control_flow": ("core/control_flow/*.py", "_extensions/progress/*.py"),
+    "control_flow": ("core/control_flow/*.py", "lax/scans.py", "_extensions/progress/*.py"),
     "custom_derivatives": ("custom_derivatives/*.py",),
     "checkpointing": ("_extensions/checkpointing/*.py",),
     "jit": ("core/jit/*.py", "_extensions/explaining.py"),

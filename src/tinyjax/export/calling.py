@@ -10,7 +10,6 @@ import attrs
 
 from tinyjax import errors
 from tinyjax.core import jit
-from tinyjax.core.control_flow import loops
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.rules import instantiate, instantiate_all
@@ -20,6 +19,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging, trace 
 from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import is_inexact
 from tinyjax.export.symbolic_programs import ExportedProgram
+from tinyjax.lax import scans
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -95,7 +95,7 @@ def _call_batch(
         args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
         return list(tr.bind(call_exported_p, args, params))
 
-    outs = loops.map_(one, examples)
+    outs = scans.map_(one, examples)
     return outs, [0] * len(outs)
 
 

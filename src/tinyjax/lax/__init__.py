@@ -39,6 +39,7 @@ __all__, __getattr__, __dir__ = namespace(
             "reduce reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum "
             "reduce_window reduce_window_shape_tuple reduce_xor"
         ),
+        "scans": "associative_scan map=map_",
         "shapes": (
             "approx_max_k approx_min_k broadcast broadcast_in_dim broadcast_like broadcast_to_rank "
             "broadcasted_iota collapse concatenate dtype empty expand_dims full full_like "
@@ -49,7 +50,7 @@ __all__, __getattr__, __dir__ = namespace(
             "DotAlgorithm DotAlgorithmPreset Precision PrecisionLike"
         ),
         "tinyjax.core.control_flow.cond": "cond switch",
-        "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
+        "tinyjax.core.control_flow.loops": "fori_loop",
         "tinyjax.core.control_flow.scan": "scan",
         "tinyjax.core.control_flow.while_loop": "while_loop",
         "tinyjax.implicit": "custom_linear_solve custom_root",

@@ -43,9 +43,7 @@ from tinyjax._primitives.scatter import scatter_mul as scatter_mul
 from tinyjax._primitives.scatter import scatter_sub as scatter_sub
 from tinyjax.core.control_flow.cond import cond as cond
 from tinyjax.core.control_flow.cond import switch as switch
-from tinyjax.core.control_flow.loops import associative_scan as associative_scan
 from tinyjax.core.control_flow.loops import fori_loop as fori_loop
-from tinyjax.core.control_flow.loops import map_ as map
 from tinyjax.core.control_flow.scan import scan as scan
 from tinyjax.core.control_flow.while_loop import while_loop as while_loop
 from tinyjax.implicit import custom_linear_solve as custom_linear_solve
@@ -170,6 +168,8 @@ from tinyjax.lax.reductions import reduce_sum as reduce_sum
 from tinyjax.lax.reductions import reduce_window as reduce_window
 from tinyjax.lax.reductions import reduce_window_shape_tuple as reduce_window_shape_tuple
 from tinyjax.lax.reductions import reduce_xor as reduce_xor
+from tinyjax.lax.scans import associative_scan as associative_scan
+from tinyjax.lax.scans import map_ as map
 from tinyjax.lax.shapes import approx_max_k as approx_max_k
 from tinyjax.lax.shapes import approx_min_k as approx_min_k
 from tinyjax.lax.shapes import broadcast as broadcast

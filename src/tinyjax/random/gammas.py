@@ -11,13 +11,13 @@ from tinyjax import custom_derivatives, dtypes, errors
 from tinyjax._library.special.gamma import random_gamma_grad
 from tinyjax._primitives.special import digamma
 from tinyjax.core import api, jit
-from tinyjax.core.control_flow import loops
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
+from tinyjax.lax import scans
 from tinyjax.numpy import promotion as pm
 from tinyjax.random import continuous, uniforms
 from tinyjax.random.generators import Generator, Key
@@ -88,7 +88,7 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
         keys, flat = generator.split(words, (a.size,)), jnp.reshape(a, (a.size,))
         if generator.name == "threefry2x32":
             return jnp.reshape(api.vmap(one)(keys, flat), a.shape)
-        return jnp.reshape(loops.map_(lambda example: one(*example), (keys, flat)), a.shape)
+        return jnp.reshape(scans.map_(lambda example: one(*example), (keys, flat)), a.shape)
 
     if generator.name == "threefry2x32":
         return sample(words, a)
@@ -101,7 +101,7 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
             x if flag else jnp.broadcast_to(x, (size, *x.shape))
             for x, flag in zip(operands, batched, strict=True)
         ]
-        return loops.map_(lambda example: in_turn(*example), tuple(stacked)), True
+        return scans.map_(lambda example: in_turn(*example), tuple(stacked)), True
 
     return in_turn(words, a)
 
