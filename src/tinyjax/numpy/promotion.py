@@ -330,9 +330,10 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             ):
                 return x, y
     # isinstance costs less than a call
-    elif type(y) in PYTHON_NUMBERS and type(x) not in PYTHON_NUMBERS:
-        return _with_number(name, x if isinstance(x, Array) else array_of(name, x), y)
-    elif type(x) in PYTHON_NUMBERS and type(y) not in PYTHON_NUMBERS:
+    elif type(y) in PYTHON_NUMBERS:
+        if type(x) not in PYTHON_NUMBERS:
+            return _with_number(name, x if isinstance(x, Array) else array_of(name, x), y)
+    elif type(x) in PYTHON_NUMBERS:
         b, a = _with_number(name, y if isinstance(y, Array) else array_of(name, y), x)
         return a, b
     a = x if isinstance(x, Array) else array_of(name, x)
