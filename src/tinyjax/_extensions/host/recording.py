@@ -16,7 +16,7 @@ from tinyjax.core.tracing.kernels import KernelError
 from tinyjax.core.tracing.primitive import ZERO, Kernel
 from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.transforms.linearize import LinearizeTrace, LinearTrace
-from tinyjax.core.values import Array, ConcreteArray, ShapedArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.operands import raw_host
 
 
@@ -239,19 +239,14 @@ def _write_step(
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
     body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "JVPTracer": JVPTracer}
-    body.scope |= {"Tracer": staging.StagingTracer, "parts": _parts_of}
+    body.scope |= {"Tracer": staging.StagingTracer, "ConcreteArray": ConcreteArray}
+    body.scope["KernelError"] = KernelError
     variables: dict[jx.Atom, pycode.Expression] = {}
     head: list[pycode.StatementNode] = []
     for i, t in enumerate(tangents):
-        primal, binder, host = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
-        if t is None:
-            data = primal.attr("_host")
-            lacking = data.binary("is", pycode.NONE)
-            head.append(pycode.Assign(host, pycode.Conditional(primal.attr("host"), lacking, data)))
-        else:
-            variables[t.binder] = binder
-            parts = pycode.call("parts", primal, *_TRACES, body.add("g", t.aval))
-            head.append(pycode.Assign(pycode.tuple_of([primal, binder, host]), parts))
+        if t is not None:
+            variables[t.binder] = Name(f"s{i}").attr("binder")
+        head += _operand(i, None if t is None else body.add("g", t.aval))
     tail: list[pycode.StatementNode] = [
         pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
     ]
@@ -272,6 +267,31 @@ def _write_step(
 
 
 _TRACES: Final = (Name("trace"), Name("linear"))
+
+
+def _operand(i: int, aval: Name | None) -> Iterator[pycode.StatementNode]:
+    """Write the unpacking of an operand, which raises an error if it is not as that recorded.
+
+    Args:
+        i: its place.
+        aval: the type of its tangent, if it has one.
+    """
+    primal, tangent = Name(f"x{i}"), Name(f"s{i}")
+    if aval is not None:
+        yield pycode.Assign(tangent, primal.attr("tangent"))
+        others = (
+            primal.attr("_trace").binary("is not", _TRACES[0]),
+            pycode.call("type", primal.attr("primal")).binary("is not", Name("ConcreteArray")),
+            pycode.call("type", tangent).binary("is not", Name("Tracer")),
+            tangent.attr("_trace").binary("is not", _TRACES[1]),
+            tangent.attr("aval").binary("is not", aval),
+        )
+        refused = pycode.Simple("raise", Name("KernelError"))
+        yield pycode.If(pycode.OperatorExpression("or", others), [refused])
+        yield pycode.Assign(primal, primal.attr("primal"))
+    data = primal.attr("_host")
+    lacking = data.binary("is", pycode.NONE)
+    yield pycode.Assign(Name(f"a{i}"), pycode.Conditional(primal.attr("host"), lacking, data))
 
 
 def _equations(
@@ -300,30 +320,3 @@ def _equations(
         fixed = body.add("g", eqn.primitive), body.add("g", eqn.params)
         made = pycode.call("JaxprEqn", fixed[0], pycode.tuple_of(inputs), fixed[1], binders)
         yield pycode.evaluated(pycode.call("linear.eqns.append", made))
-
-
-def _parts_of(
-    x: JVPTracer, trace: LinearizeTrace, linear: LinearTrace, aval: ShapedArray
-) -> tuple[ConcreteArray, jx.Var, dtypes.HostArray]:
-    """Return the primal of a step's operand, the variable of its tangent, and its data.
-
-    Args:
-        x: the operand.
-        trace: the linearization.
-        linear: the trace that records its tangents.
-        aval: the type of the tangent.
-
-    Raises:
-        KernelError: it is another operand than one that the step was made for.
-    """
-    primal, tangent = x.primal, x.tangent
-    if (
-        x._trace is not trace
-        or type(primal) is not ConcreteArray
-        or type(tangent) is not staging.StagingTracer
-        or tangent._trace is not linear
-        or tangent.aval is not aval
-    ):
-        raise KernelError
-    host = primal._host
-    return primal, tangent.binder, primal.host if host is None else host

@@ -120,6 +120,13 @@ def replayed(fun: F) -> F:
         >>> [float(spread(jnp.arange(3.0))) for _ in range(20)][-1]
         2.0
     """
+    stands_in: Any = frames.imitate(_replaying(fun), fun)
+    replaying: F = stands_in
+    return replaying
+
+
+def _replaying(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that replays calls of another, without calls for each argument."""
     cache: KernelCache[Kernel] = KernelCache()
     known = cache.get
 
@@ -127,22 +134,28 @@ def replayed(fun: F) -> F:
         try:
             if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
-            # In one function, and the most frequent cases without calls for each argument.
             here = id(local_settings() or Process.settings)
             x = args[0] if len(args) == 1 and not kwargs else None
             if type(x) is ConcreteArray and x._host is not None and x._aval is not None:
                 key: tuple[object, ...] = (here, x._aval)
                 hosts: Sequence[dtypes.HostArray] = (x._host,)
             else:
-                parts: list[object] = [here, *kwargs]
+                parts: list[object] = [here]
                 data: list[dtypes.HostArray] = []
-                for x in (*args, *kwargs.values()) if kwargs else args:
+                for x in args:
                     kind = type(x)
                     if kind is ConcreteArray and x._host is not None and x._aval is not None:
                         data.append(x._host)
                         parts.append(x._aval)
                     elif kind in _PLAIN or (kind is float and x and not isnan(x)):
                         parts.append(kind)
+                        parts.append(x)
+                    elif not _add(x, parts, data):
+                        return fun(*args, **kwargs)
+                for name, x in kwargs.items():
+                    parts.append(name)
+                    if type(x) in _PLAIN:
+                        parts.append(type(x))
                         parts.append(x)
                     elif not _add(x, parts, data):
                         return fun(*args, **kwargs)
@@ -169,9 +182,7 @@ def replayed(fun: F) -> F:
             raise
         return result
 
-    stands_in: Any = frames.imitate(call, fun)
-    replaying: F = stands_in
-    return replaying
+    return call
 
 
 def replay_functions(module: dict[str, Any], plain: str = "") -> None:

@@ -662,10 +662,7 @@ class EvalTrace(Trace):
     evaluates = True
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        """Evaluate a primitive.
-
-        It is one function, since a call of another takes a tenth of an eager operation.
-        """
+        """Evaluate a primitive, without calls of functions: each takes as long as a lookup."""
         rules = primitive.rules
         if rules.evaluate is not None:
             check_concrete(args)
@@ -784,16 +781,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
     said = primitive.check_types(avals, params)
-    for aval in said or ():
-        if aval in avals:
-            continue
-        symbolic = isinstance(aval.size, ints.SymbolicSize)
-        if symbolic or aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
-            primitive.rules.types.clear()
-            if symbolic:
-                raise ints.unknown_sizes(aval)
-            check_size(aval.shape)
-            check_axes(aval.shape)
+    _check_sizes(primitive, [aval for aval in said or () if aval not in avals])
     token = set_errors(IGNORE)
     try:
         # what is large goes where XLA reads it in place, also the first time
@@ -813,23 +801,29 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         raise_out_of_memory(error, primitive, avals, params)
     finally:
         reset_errors(token)
+    arrays = [asarray(out) for out in outs]
     if said is None:
-        return [ConcreteArray(asarray(out)) for out in outs]
-    results: list[Array] = []
-    for out, aval in zip(outs, said, strict=False):
-        x = asarray(out)
-        if x.dtype != aval.dtype or x.shape != aval.shape:
-            break
-        results.append(from_host(x, aval))
-    if len(results) == len(outs) == len(said):
-        return results
+        return [ConcreteArray(x) for x in arrays]
+    if [(x.dtype, x.shape) for x in arrays] == [(aval.dtype, aval.shape) for aval in said]:
+        return [from_host(x, aval) for x, aval in zip(arrays, said, strict=True)]
     primitive.rules.types.clear()
-    arrays = map(asarray, outs)
     raise JaxprTypeError(
         f"the impl rule of '{primitive}' gives "
         f"{', '.join(str(ShapedArray(x.shape, x.dtype)) for x in arrays)}, but its "
         f"abstract_eval rule says {', '.join(map(str, said))}: they must agree."
     )
+
+
+def _check_sizes(primitive: Primitive[Any], avals: Sequence[ShapedArray]) -> None:
+    """Raise if arrays of some types cannot be made: their sizes are unknown, or too large."""
+    for aval in avals:
+        symbolic = isinstance(aval.size, ints.SymbolicSize)
+        if symbolic or aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
+            primitive.rules.types.clear()
+            if symbolic:
+                raise ints.unknown_sizes(aval)
+            check_size(aval.shape)
+            check_axes(aval.shape)
 
 
 class _NotOnHostError(TypeError):
