@@ -8,6 +8,7 @@ import pytest
 
 import tinyjax.numpy as jnp
 from tinyjax import extend, grad, jit, jvp, lax, linearize, vmap
+from tinyjax.core.tracing import kernels
 
 Fun = Callable[..., Any]
 
@@ -113,3 +114,11 @@ def test_a_trace_has_the_adapters_of_the_one_below() -> None:
     adapted(vmap(fun), DOUBLING)(jnp.ones(2))
     assert seen == [(DOUBLING,)]
     assert extend.current_trace().adapters == ()
+
+
+def test_kernels_of_gradients_know_nothing_of_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
+    slope, x = grad(jnp.sin), jnp.asarray(X)
+    for _ in range(kernels.CALLS[0] + 1):
+        np.testing.assert_allclose(slope(x), SLOPE, 1e-6)
+    monkeypatch.setattr(extend.current_trace(), "adapters", (DOUBLING,))
+    np.testing.assert_allclose(slope(x), 2 * SLOPE, 1e-6)

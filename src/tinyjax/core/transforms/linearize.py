@@ -195,7 +195,8 @@ def linearize_flat(
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    eager = lazy.extensions["eager_derivatives"] if parent is EVAL else None
+    replays = parent is EVAL and not parent.adapters  # of which no kernel knows
+    eager = lazy.extensions["eager_derivatives"] if replays else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []

@@ -89,11 +89,9 @@ class Transposer:
         It is one function, since a call of another would be made for each equation.
         """
         eqns, known, rule = self.eqns, self.residuals, self.rule
-        totals, unreached = _seeds(self.outs, known, cotangents)
+        totals, unreached = _seeds(eqns, self.outs, known, cotangents)
         if not totals:
             return [ZERO] * len(self.linear_inputs)
-        if unreached and not any(map(has_live_root, eqns)):
-            unreached.clear()
         masked = _selections(self, totals, rule)
         rule = rule if masked is None else masked.apply
 
@@ -223,9 +221,15 @@ def _selections(
 
 
 def _seeds(
-    outs: Sequence[Atom], residuals: Mapping[Var, Array], cotangents: Sequence[Tangent]
+    eqns: Sequence[JaxprEqn],
+    outs: Sequence[Atom],
+    residuals: Mapping[Var, Array],
+    cotangents: Sequence[Tangent],
 ) -> tuple[dict[Atom, Array], set[Atom]]:
-    """Return the cotangents of linear variables among the results, and the variables without."""
+    """Return the cotangents of linear variables among the results, and the variables without.
+
+    The latter matter only to rules of the user's that are called without cotangents, too.
+    """
     totals: dict[Atom, Array] = {}
     unreached: set[Atom] = set()
     for atom, cotangent in zip(outs, cotangents, strict=True):
@@ -235,6 +239,8 @@ def _seeds(
             else:
                 before = totals.get(atom)
                 totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
+    if unreached and not any(map(has_live_root, eqns)):
+        unreached.clear()
     return totals, unreached
 
 
