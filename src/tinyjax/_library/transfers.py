@@ -62,7 +62,7 @@ circulant companion fiedler_companion hankel toeplitz
 _OWN: Final = frozenset(_NAMES.split())
 #: Functions of this package that lie between the user and the function called.
 _WRAPPERS: Final = frozenset(
-    ("explained", "checked", "folded", "watched", "replayed", "placed", "at_once", "like")
+    ("explained", "checked", "folded", "watched", "_replaying", "placed", "at_once", "like")
 )
 #: What an index does that needs no numbers.
 _WITHOUT_INDICES: Final = frozenset(("reshape", "broadcast_in_dim", "rev", "squeeze"))

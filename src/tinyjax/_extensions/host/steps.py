@@ -52,7 +52,9 @@ class EagerLinearizeTrace(LinearizeTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if not primitive.repeatable:
+        rules = primitive.rules
+        # programs, and the user's functions, are no part of a key
+        if not primitive.repeatable or rules.evaluate is not None or rules.linearize is not None:
             return super().process(primitive, args, params)
         signature: list[object] = [primitive, id(local_settings() or Process.settings), params]
         for x in args:
