@@ -41,6 +41,7 @@ from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
+    beside,
     broadcast,
     broadcast_to_shape,
     compared,
@@ -2090,5 +2091,5 @@ for _name, _primitive in {
     for _prefix in ("", "r") if hasattr(Array, f"__r{_name}__") else ("",):
         _full = f"__{_prefix}{_name}__"
         _usual = getattr(Array, _full)
-        _quick = at_once(_usual, _primitive, is_reflected=bool(_prefix))
+        _quick = at_once(_usual, _primitive, beside, is_reflected=bool(_prefix))
         setattr(ConcreteArray, _full, _quick)

@@ -29,24 +29,28 @@ from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
 
 
 Operator: TypeAlias = Callable[[Array, Any], Array]
+Beside: TypeAlias = Callable[[str, float, ShapedArray], object]
 _FLOATS: Final = (dtypes.float32, dtypes.float64)
 
 
-def at_once(usual: Operator, primitive: prim.Primitive[Any], *, is_reflected: bool) -> Operator:
+def at_once(
+    usual: Operator, primitive: prim.Primitive[Any], beside: Beside, *, is_reflected: bool
+) -> Operator:
     """Make an operator that is quick with two arrays of one type, or an array and a number.
 
     Args:
         usual: the operator that works for all; it must be the primitive where both operands are
-            floats of one type that is not weak. It makes arrays of numbers, and caches them.
+            floats of one type that is not weak.
         primitive: the primitive.
+        beside: makes the array of a number for an operand's type, and caches it.
         is_reflected: whether the array is the second operand.
     """
     # by the operands' type; nothing where a type has no fast path
     cache: KernelCache[tuple[Kernel, ShapedArray] | tuple[()]] = KernelCache(1024)
     known = cache.get
 
-    def learn(aval: ShapedArray) -> None:
-        """Record the fast path for a type, if it is one of plain floats."""
+    def learn(aval: ShapedArray, other: object) -> bool:
+        """Record the fast path for a type, and return whether it is one of plain floats."""
         entry: tuple[Kernel, ShapedArray] | tuple[()] = ()
         if aval.where is None and aval.dtype in _FLOATS and not aval.weak_type:
             call = primitive.host_function((aval, aval), NO_PARAMS)
@@ -54,6 +58,9 @@ def at_once(usual: Operator, primitive: prim.Primitive[Any], *, is_reflected: bo
                 (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
                 entry = call, aval_out
         cache.keep(aval, entry)
+        if entry and type(other) is float:
+            beside(primitive.name, other, aval)
+        return bool(entry)
 
     def operator(x: Array, other: object) -> Array:
         if current_trace() is EVAL:
@@ -72,8 +79,8 @@ def at_once(usual: Operator, primitive: prim.Primitive[Any], *, is_reflected: bo
                         finally:
                             reset_errors(token)
                         return from_host(out if type(out) is ndarray else asarray(out), aval_out)
-            elif entry is None:
-                learn(aval)
+            elif entry is None and learn(aval, other):
+                return operator(x, other)
         try:
             return usual(x, other)
         except Exception as error:

@@ -686,15 +686,14 @@ class Primitive(PickledByName, Generic[P]):
         out = call(*operands)
         return out if isinstance(out, (list, tuple)) else (out,)
 
-    def _host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
-        """Return what the rule for large arrays says, or the ``host`` rule."""
-        host: HostCall | Kernel | None = None
-        if avals and prod(avals[0].shape) >= MANY and lazy.hook(LARGE.name):
-            rule = self.rules.extensions.get(LARGE)
-            host = None if rule is None else rule(avals, params)
-        if host is None and self.rules.host is not None:
-            host = self.rules.host(avals, params)
-        return host
+    def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
+        """Return NumPy's implementation by the rule for large arrays, or by the usual one."""
+        lazy.hook(LARGE.name)
+        for rule in (self.rules.extensions.get(LARGE), self.rules.host):
+            host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
+            if host is not None:
+                return host
+        return None
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return NumPy's implementation for operands of these types; None where ``impl`` is called.
@@ -706,7 +705,8 @@ class Primitive(PickledByName, Generic[P]):
             >>> call.fresh
             True
         """
-        host = self._host(avals, params)
+        rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
+        host = None if rule is None else rule(avals, params)
         if host is None or isinstance(host, HostCall):
             return host
         return HostCall(host, fresh=isinstance(host, np.ufunc))
@@ -720,11 +720,13 @@ class Primitive(PickledByName, Generic[P]):
             >>> tinyjax.lax.sin_p.host_function([jnp.ones(2).aval], extend.NO_PARAMS)
             <ufunc 'sin'>
         """
-        host = self._host(avals, params)
+        is_large = avals and prod(avals[0].shape) >= MANY
+        rule = self._large_host if is_large else self.rules.host
+        host = None if rule is None else rule(avals, params)
         fun = host.call if isinstance(host, HostCall) else host
-        if isinstance(fun, np.ufunc) and prod(avals[0].shape) >= MANY:
-            large = lazy.hook(LARGE.name)
-            return fun if large is None else large.in_place(self, fun, avals, params)
+        if is_large and isinstance(fun, np.ufunc) and (large := lazy.hook(LARGE.name)):
+            in_place: Kernel = large.in_place(self, fun, avals, params)
+            return in_place
         return fun
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
 from math import prod
+from operator import attrgetter
 from types import FrameType, MethodType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -781,7 +782,9 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
     said = primitive.check_types(avals, params)
-    _check_sizes(primitive, [aval for aval in said or () if aval not in avals])
+    for aval in said or ():
+        if aval not in avals:
+            _check_size(primitive, aval)
     token = set_errors(IGNORE)
     try:
         # what is large goes where XLA reads it in place, also the first time
@@ -801,11 +804,11 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         raise_out_of_memory(error, primitive, avals, params)
     finally:
         reset_errors(token)
-    arrays = [asarray(out) for out in outs]
+    arrays = [*map(asarray, outs)]
     if said is None:
-        return [ConcreteArray(x) for x in arrays]
-    if [(x.dtype, x.shape) for x in arrays] == [(aval.dtype, aval.shape) for aval in said]:
-        return [from_host(x, aval) for x, aval in zip(arrays, said, strict=True)]
+        return [*map(ConcreteArray, arrays)]
+    if [*map(_type_of, arrays)] == [*map(_type_of, said)]:
+        return [*map(from_host, arrays, said)]
     primitive.rules.types.clear()
     raise JaxprTypeError(
         f"the impl rule of '{primitive}' gives "
@@ -814,16 +817,18 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     )
 
 
-def _check_sizes(primitive: Primitive[Any], avals: Sequence[ShapedArray]) -> None:
-    """Raise if arrays of some types cannot be made: their sizes are unknown, or too large."""
-    for aval in avals:
-        symbolic = isinstance(aval.size, ints.SymbolicSize)
-        if symbolic or aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
-            primitive.rules.types.clear()
-            if symbolic:
-                raise ints.unknown_sizes(aval)
-            check_size(aval.shape)
-            check_axes(aval.shape)
+_type_of: Final[Callable[[Any], object]] = attrgetter("dtype", "shape")
+
+
+def _check_size(primitive: Primitive[Any], aval: ShapedArray) -> None:
+    """Raise if arrays of a type cannot be made: their size is unknown, or too large."""
+    symbolic = isinstance(aval.size, ints.SymbolicSize)
+    if symbolic or aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
+        primitive.rules.types.clear()
+        if symbolic:
+            raise ints.unknown_sizes(aval)
+        check_size(aval.shape)
+        check_axes(aval.shape)
 
 
 class _NotOnHostError(TypeError):
