@@ -27,7 +27,7 @@ def _forget_steps() -> Iterator[None]:
 
 
 def _is_made(name: str) -> bool:
-    return any(isinstance(key, tuple) and key[0] is registry[name] for key in steps.steps)
+    return any(isinstance(key, tuple) and key[0] is registry[name] for key in steps.steps.kernels)
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:

@@ -47,7 +47,7 @@ def at_once(
     """
     # by the operands' type; nothing where a type has no fast path
     cache: KernelCache[tuple[Kernel, ShapedArray] | tuple[()]] = KernelCache(1024)
-    known = cache.get
+    known = cache.kernels.get
 
     def learn(aval: ShapedArray, other: object) -> bool:
         """Record the fast path for a type, and return whether it is one of plain floats."""
@@ -135,7 +135,7 @@ def replayed(fun: F) -> F:
 def _replaying(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that replays calls of another, without calls for each argument."""
     cache: KernelCache[Kernel] = KernelCache()
-    known = cache.get
+    known = cache.kernels.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -62,7 +62,7 @@ class EagerLinearizeTrace(LinearizeTrace):
             signature.append(x._aval or x.aval)
         key, linear = tuple(signature), self.parent
         try:
-            step = steps.get(key)
+            step = steps.kernels.get(key)
         except TypeError:  # parameters without a hash
             return super().process(primitive, args, params)
         outs: Sequence[Array]
@@ -111,7 +111,7 @@ class EagerTransposer(Transposer):
             return super().pull_back(cotangents)
         key, operands, hosts = signature
         try:
-            program = backward_passes.get(key)
+            program = backward_passes.kernels.get(key)
         except TypeError:  # parameters without a hash
             return super().pull_back(cotangents)
         if program is not None:

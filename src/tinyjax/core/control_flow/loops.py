@@ -81,16 +81,15 @@ def fori_loop(
     aval = ShapedArray((), dtype, weak)
     one = ConcreteArray(np.asarray(1, dtype), aval)
     if known:
-        first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
+        first = int(bounds[0])
+        length = max(int(bounds[1]) - first, 0)
 
         def iteration(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:
             i, state = carry
             return (add(i, one), at_index(i, state)), None
 
-        index = ConcreteArray(np.asarray(first, dtype), aval)
-        start: tuple[Array, S] = (index, init_val)
+        start: tuple[Array, S] = (ConcreteArray(np.asarray(first, dtype), aval), init_val)
         steps = 1 if unroll is None else unroll
-        length = max(length, 0)
         named = Body(iteration, body_fun, "fori_loop", 1)
         return scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
     if unroll is not None:

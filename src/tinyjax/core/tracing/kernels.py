@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from tinyjax.errors import TinyjaxError
 
@@ -44,13 +44,14 @@ class _Counters(dict[Hashable, Iterator[int]]):
         return self.setdefault(key, count(1))
 
 
-class KernelCache(dict[Hashable, K]):
+class KernelCache(Generic[K]):
     """Kernels by the keys of calls. All caches are emptied when a rule is replaced.
 
     Args:
         most: the number of keys that are remembered.
 
     Attributes:
+        kernels: the kernels, by key.
         calls: counters of the calls that had no kernel, by key.
 
     Example:
@@ -59,26 +60,26 @@ class KernelCache(dict[Hashable, K]):
         >>> for _ in range(16):
         ...     if next(cache.calls[key]) in kernels.CALLS:
         ...         cache.make(key, lambda: sum)
-        >>> cache[key]((1, 2, 3))
+        >>> cache.kernels[key]((1, 2, 3))
         6
     """
 
     def __init__(self, most: int = 256) -> None:
-        super().__init__()
+        self.kernels: dict[Hashable, K] = {}
         self.calls = _Counters(most)
         self._most = most
-        _caches[id(self)] = self
+        _caches.add(self)
 
     def clear(self) -> None:
         """Forget all kernels, and the calls that were counted."""
-        super().clear()
+        self.kernels.clear()
         self.calls.clear()
 
     def keep(self, key: Hashable, kernel: K) -> None:
         """Keep the kernel of calls with a key."""
-        if len(self) >= self._most:
+        if len(self.kernels) >= self._most:
             self.clear()
-        self[key] = kernel
+        self.kernels[key] = kernel
 
     def make(
         self, key: Hashable, make: Callable[P, K | None], *args: P.args, **kwargs: P.kwargs
@@ -94,11 +95,11 @@ class KernelCache(dict[Hashable, K]):
 
 #: Stands for the rules in force: what was derived from a program by them has it as its key.
 current_rules: Final = [object()]
-_caches: Final[WeakValueDictionary[int, KernelCache[Any]]] = WeakValueDictionary()
+_caches: Final[WeakSet[KernelCache[Any]]] = WeakSet()
 
 
 def forget_kernels() -> None:
     """Empty all caches, since a rule was replaced."""
     current_rules[0] = object()
-    for cache in [*_caches.values()]:
+    for cache in [*_caches]:
         cache.clear()

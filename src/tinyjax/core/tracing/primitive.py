@@ -455,7 +455,8 @@ class Rules(Generic[P]):
     are_checked: bool
     #: Types met before, by the parameters and the types of the operands: those of the results, and
     #: what evaluates operands of these types, if the ``host`` rule says it.
-    types: KernelCache[tuple[tuple[ShapedArray, ...], Kernel | None]]
+    types: dict[Hashable, tuple[tuple[ShapedArray, ...], Kernel | None]]
+    cache: KernelCache[tuple[tuple[ShapedArray, ...], Kernel | None]]
 
     def __init__(self, primitive: str) -> None:
         self.registered = []
@@ -463,7 +464,8 @@ class Rules(Generic[P]):
         self.are_checked = False
         self.extensions = {}
         self.lowerings = {}
-        self.types = KernelCache()
+        self.cache = KernelCache()
+        self.types = self.cache.kernels
         self.host = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
@@ -725,8 +727,7 @@ class Primitive(PickledByName, Generic[P]):
         host = None if rule is None else rule(avals, params)
         fun = host.call if isinstance(host, HostCall) else host
         if is_large and isinstance(fun, np.ufunc) and (large := lazy.hook(LARGE.name)):
-            in_place: Kernel = large.in_place(self, fun, avals, params)
-            return in_place
+            fun = large.in_place(self, fun, avals, params)
         return fun
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:

@@ -195,8 +195,9 @@ def linearize_flat(
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    replays = parent is EVAL and not parent.adapters  # of which no kernel knows
-    eager = lazy.extensions["eager_derivatives"] if replays else None
+    # of adapters no kernel knows
+    is_eager = parent is EVAL and not parent.adapters
+    eager = lazy.extensions["eager_derivatives"] if is_eager else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
     args: list[Array] = []

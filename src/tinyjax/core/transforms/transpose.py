@@ -89,7 +89,7 @@ class Transposer:
         It is one function, since a call of another would be made for each equation.
         """
         eqns, known, rule = self.eqns, self.residuals, self.rule
-        totals, unreached = _seeds(eqns, self.outs, known, cotangents)
+        totals, unreached = _seeds(self, cotangents)
         if not totals:
             return [ZERO] * len(self.linear_inputs)
         masked = _selections(self, totals, rule)
@@ -221,10 +221,7 @@ def _selections(
 
 
 def _seeds(
-    eqns: Sequence[JaxprEqn],
-    outs: Sequence[Atom],
-    residuals: Mapping[Var, Array],
-    cotangents: Sequence[Tangent],
+    transposer: Transposer, cotangents: Sequence[Tangent]
 ) -> tuple[dict[Atom, Array], set[Atom]]:
     """Return the cotangents of linear variables among the results, and the variables without.
 
@@ -232,14 +229,14 @@ def _seeds(
     """
     totals: dict[Atom, Array] = {}
     unreached: set[Atom] = set()
-    for atom, cotangent in zip(outs, cotangents, strict=True):
-        if isinstance(atom, Var) and atom not in residuals:
+    for atom, cotangent in zip(transposer.outs, cotangents, strict=True):
+        if isinstance(atom, Var) and atom not in transposer.residuals:
             if cotangent is ZERO:
                 unreached.add(atom)
             else:
                 before = totals.get(atom)
                 totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
-    if unreached and not any(map(has_live_root, eqns)):
+    if unreached and not any(map(has_live_root, transposer.eqns)):
         unreached.clear()
     return totals, unreached
 
