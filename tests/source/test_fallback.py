@@ -521,7 +521,6 @@ READ: Final[dict[str, tuple[Function, Any]]] = {
 }
 #: Programs that need data where capture has a traced value: arrays of objects, and code in C.
 NEED_DATA: Final = {
-    "test_array_programs.np_object",
     "test_idioms.functions_of_operators",
 }
 

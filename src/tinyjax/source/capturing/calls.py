@@ -21,7 +21,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -207,7 +207,8 @@ def _attributes(x: Any) -> list[Any]:
     """Return the values of the attributes of an object, also of those with a slot."""
     names = getattr(type(x), "__slots__", ())
     slots = [getattr(x, name, None) for name in ((names,) if type(names) is str else names)]
-    return [*slots, *getattr(x, "__dict__", {}).values()]
+    own = getattr(x, "__dict__", None)
+    return [*slots, *(own.values() if isinstance(own, dict) else ())]
 
 
 def _concerns(values: tuple[Any, ...]) -> bool:
@@ -496,7 +497,11 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
         return _call_of_object(g, owner, args, kwargs)
-    g = _DISPATCHED.get(g, g)
+    return _call_of_module(_DISPATCHED.get(g, g), args, kwargs)
+
+
+def _call_of_module(g: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function in C that is no method."""
     if g in _HIGHER:
         return _call_higher(g, args, kwargs)
     module = getattr(g, "__module__", None) or ""
@@ -619,18 +624,13 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
     counts = _references(passed_views)
-    matrices = [(x, x.data) for x in given if _is_sparse(type(x)) and _is_known(x)]
-    for matrix, elements in matrices:
-        matrix.data = plain(elements)
     try:
-        result = g(*passed[: len(args)], **dict(zip(kwargs, passed[len(args) :], strict=True)))
+        with _elements_as_data(given):
+            result = g(*passed[: len(args)], **dict(zip(kwargs, passed[len(args) :], strict=True)))
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, TinyjaxError) or not ndarrays.are_traced(args, kwargs):
             raise
         raise runs.refusal(_qualified_name(g)) from error
-    finally:
-        for matrix, elements in matrices:
-            matrix.data = elements
     held = _references(passed_views)
     if not isinstance(result, _NOT_READ):
         runs.check_no_text(*given)
@@ -647,6 +647,19 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if g in _COPYING and _is_sparse(type(result)):
         _note_made(result)
     return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
+
+
+@contextmanager
+def _elements_as_data(values: Sequence[Any]) -> Iterator[None]:
+    """Let sparse matrices that the program has made hold data, as code in C needs."""
+    matrices = [(x, x.data) for x in values if _is_sparse(type(x)) and _is_known(x)]
+    for matrix, elements in matrices:
+        matrix.data = plain(elements)
+    try:
+        yield
+    finally:
+        for matrix, elements in matrices:
+            matrix.data = elements
 
 
 def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -814,7 +827,24 @@ def start_thread(thread: threading.Thread) -> None:
 
 
 def reaches_captured(x: Any) -> bool:
-    """Return whether a value under capture may be reached from a function, an object or another."""
+    """Return whether a value under capture is in a container, or by what a function has."""
+    kind = type(x)
+    if kind is functools.partial:
+        return reaches_captured(x.func) or ndarrays.holds_captured((x.args, x.keywords))
+    if kind is MethodType:
+        attributes = getattr(x.__self__, "__dict__", None)
+        return ndarrays.holds_captured((x.__self__, attributes)) or reaches_captured(x.__func__)
+    if kind is FunctionType:
+        defaults = (x.__defaults__, x.__kwdefaults__)
+        return ndarrays.holds_captured((_cells(x), defaults)) or any(
+            type(cell) is FunctionType and cell is not x and ndarrays.holds_captured(_cells(cell))
+            for cell in _cells(x)
+        )
+    return ndarrays.holds_captured(x)
+
+
+def may_reach_captured(x: Any) -> bool:
+    """Return whether a value under capture may be reached by way of objects, too."""
     remaining: list[Any] = [x]
     seen: dict[int, Any] = {}
     while remaining and len(seen) < _MOST_REACHED:
@@ -1233,34 +1263,53 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         if first not in _PLAIN or second not in _PLAIN:
             return of_objects(x, y, first, second)
         if {first, second} == {np.ndarray, list}:
-            x, y = ndarrays.to_array(x), ndarrays.to_array(y)
-        elif first is second is str and ufunc in ndarrays.COMPARED:
-            runs.check_no_text(x, y)
-        elif first is str and ufunc is np.remainder:
-            return ndarrays.text_of(x, y)
-        return apply(x, y)
+            return apply(ndarrays.to_array(x), ndarrays.to_array(y))
+        return _apply_to_text(apply, ufunc, x, y) if first is str else apply(x, y)
 
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
             return dispatch(x, ndarrays.of_python(y))  # NumPy takes it as a number
-        own, other = getattr(first, method, None), getattr(second, reflected, None)
-        own = None if own is inherited else own
         if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
-            x, own = ndarrays.number(x), None  # NumPy gives it a number of Python's
+            x = ndarrays.number(x)  # NumPy gives the object a number of Python's
+        own, other = getattr(type(x), method, None), getattr(second, reflected, None)
+        own = None if own is inherited or type(x) is not first else own
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
-        is_own = is_captured_function(own) and not overrides
-        result = call(own, x, y) if is_own else NotImplemented
-        is_reflected = is_own or own is None or overrides or not _takes(first, y)
-        if result is NotImplemented and is_reflected and is_captured_function(other):
-            result = call(other, y, x)
+        result = _by_methods(x, y, own, other, overrides)
         if result is NotImplemented and (_has_protocol(first) or _has_protocol(second)):
             return _call_ufunc(ufunc, (x, y), {})
         return apply(x, y) if result is NotImplemented else result
 
     return dispatch
+
+
+def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> Any:
+    """Return what methods of the user's give for an operator; NotImplemented where none do.
+
+    Args:
+        x: the first operand.
+        y: the second.
+        own: the method of the first; None if it has none.
+        reflected: the method of the second.
+        overrides: whether the second's comes first.
+    """
+    is_own = is_captured_function(own) and not overrides
+    result = call(own, x, y) if is_own else NotImplemented
+    is_reflected = is_own or own is None or overrides or not _takes(type(x), y)
+    if result is NotImplemented and is_reflected and is_captured_function(reflected):
+        return call(reflected, y, x)
+    return result
+
+
+def _apply_to_text(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: str, y: Any) -> Any:
+    """Apply an operator to a text and another value."""
+    if ufunc is np.remainder:
+        return ndarrays.text_of(x, y)
+    if ufunc in ndarrays.COMPARED:
+        runs.check_no_text(x, y)
+    return apply(x, y)
 
 
 @functools.cache

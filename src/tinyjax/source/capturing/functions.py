@@ -84,13 +84,8 @@ def as_array(
     """
     if unused.keys() - {"device", "like", "ndmax"}:
         raise TypeError(f"no function that makes an array has the options {[*unused]}")
-    if type(a) is ndarrays.FlatIterator:
-        flat: Any = np.ravel(a.array)
-        a = flat if flat._captured_memory is a.array._captured_memory else ndarrays.read_only(flat)
-        copy = None  # NumPy makes none
-    protocol = getattr(type(a), "__array__", None)
-    if not is_captured(a) and type(protocol) is type(as_array) and ndarrays.is_foreign(a) is False:
-        a = call(protocol, a)
+    copy = None if type(a) is ndarrays.FlatIterator else copy  # NumPy makes none
+    a = _array_like(a)
     if is_array(a) and type(a) is not CapturedArray and not subok:
         a = a._captured_plain()
     is_of_objects = dtype is not None and np.dtype(dtype) == object
@@ -112,6 +107,18 @@ def as_array(
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     missing = ndmin - made.ndim
     return CapturedArray.reshape(made, (1,) * missing + made.shape) if missing > 0 else made
+
+
+def _array_like(a: Any) -> Any:
+    """Return what NumPy makes an array of: of an iterator over elements, or by a method."""
+    if type(a) is ndarrays.FlatIterator:
+        flat: Any = np.ravel(a.array)
+        is_view = flat._captured_memory is a.array._captured_memory
+        return flat if is_view else ndarrays.read_only(flat)
+    protocol = getattr(type(a), "__array__", None)
+    if not is_captured(a) and type(protocol) is type(as_array) and ndarrays.is_foreign(a) is False:
+        return call(protocol, a)
+    return a
 
 
 def _objects(x: Any) -> Any:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-import tinyjax
 from tinyjax import lax, numpy as jnp
+from tinyjax._extensions.callbacks.pure import pure_callback
 from tinyjax.core.values import Array
+from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import HostArray
 from tinyjax.scipy import linalg
 from tinyjax.source.capturing import ndarrays, overwriting, raising, runs
@@ -176,9 +177,9 @@ def _solve_bands(ab: Array, above: int, b: Array, solve: Any = _solve_by_general
         return solution
 
     def solver(ab: Array, above: int) -> Callable[[Any, Array], Any]:
-        return lambda _, right: tinyjax.pure_callback(
+        return lambda _, right: pure_callback(
             functools.partial(on_host, above=above),
-            tinyjax.ShapeDtypeStruct(right.shape, right.dtype),
+            ShapeDtypeStruct(right.shape, right.dtype),
             lax.stop_gradient(ab),
             right,
             vmap_method="sequential",
@@ -325,9 +326,9 @@ def _eigh(function: Any, a: Array, arguments: dict[str, Any], factor: Array | No
         signed: HostArray = function(**given)[1]
         return signed[:, : vectors.shape[1]]
 
-    signs = tinyjax.pure_callback(
+    signs = pure_callback(
         theirs,
-        tinyjax.ShapeDtypeStruct(vectors.shape, vectors.dtype),
+        ShapeDtypeStruct(vectors.shape, vectors.dtype),
         *map(lax.stop_gradient, arrays.values()),
         vmap_method="sequential",
     )

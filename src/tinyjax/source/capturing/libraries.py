@@ -14,7 +14,7 @@ import numpy as np
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.core.values import Array
-from tinyjax.errors import DivergenceError, UndecidedError
+from tinyjax.errors import CaptureError, DivergenceError, UndecidedError
 from tinyjax.source.capturing import (
     calls,
     interpolation,
@@ -23,6 +23,7 @@ from tinyjax.source.capturing import (
     numexpr,
     overwriting,
     raising,
+    rewriting,
     runs,
     sparse,
 )
@@ -225,10 +226,13 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         The result; NotImplemented where there is no counterpart, nothing is traced, or the values
         differ.
     """
-    if not ndarrays.are_traced(args, kwargs) and not any(
-        map(_reaches_captured, (*args, *kwargs.values()))
-    ):
-        return NotImplemented
+    given = (*args, *kwargs.values())
+    if not ndarrays.are_traced(args, kwargs) and not any(map(_reaches_captured, given)):
+        if not any(callable(x) and calls.may_reach_captured(x) for x in given):
+            return NotImplemented
+        result = _of_data(g, args, kwargs)
+        if result is not NotImplemented:
+            return result
     module = _module(g)
     if module.endswith("_cy") and module.startswith("scipy.spatial.transform"):
         python = importlib.import_module(f"{module.removesuffix('_cy')}_xp")
@@ -280,6 +284,18 @@ def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     kept = [x for name, x in zip(names, args, strict=False) if name not in _NEUTRAL]
     named = {name: x for name, x in kwargs.items() if name not in _NEUTRAL}
     return (*kept, *args[len(names) :]) if names else args, named
+
+
+def _of_data(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what the source of a function gives; NotImplemented if its callbacks give no data."""
+    fun, run = rewriting.rewritten(g), runs.current.get()
+    refused = len(run.refusals) if run is not None else 0
+    try:
+        return NotImplemented if fun is None else fun(*args, **kwargs)
+    except CaptureError:
+        if run is not None:
+            del run.refusals[refused:]
+        return NotImplemented
 
 
 def _reaches_captured(x: Any) -> bool:

@@ -1490,6 +1490,13 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if not is_traced(operands):
         options = options if where is True else {**options, "where": where}
         return _plain_ufunc(getattr(ufunc, method), inputs, outs, options)
+    return _ufunc_of_traced(ufunc, method, inputs, outs, where, options)
+
+
+def _ufunc_of_traced(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Any, where: Any, options: Any
+) -> Any:
+    """Apply a universal function, or one of its methods, to traced values."""
     order = options.pop("order", "K") if method == "__call__" else "K"
     casting = options.get("casting", "same_kind")
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
@@ -1756,9 +1763,9 @@ def _as_argument(func: Any, x: Any) -> Any:
 
 
 def is_of_subclass(x: Any) -> bool:
-    """Return whether a value is an array of data of a class without operators of its own."""
+    """Return whether a value is an array of numbers of a class without operators of its own."""
     kind = type(x)
-    if kind is np.ndarray or not issubclass(kind, np.ndarray):
+    if kind is np.ndarray or not issubclass(kind, np.ndarray) or x.dtype.hasobject:
         return False
     names = ("__array_ufunc__", "__array_function__", *_METHODS_OF_OPERATORS)
     return all(getattr(kind, name) is getattr(np.ndarray, name) for name in names)

@@ -225,13 +225,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
         case _ if fun is runtime.enter:
-            if _is_conditional():
-                effects.check_manager(*args)
-            if fun is runtime.enter and runtime.catches(*args):
-                raise staging_values.not_staged(
-                    "a with statement may catch exceptions, which traced numbers do not raise. "
-                    "Test for the case with if."
-                )
+            _check_manager(*args)
             with _in_session() as session:
                 return session.enter(*args)
         case _ if fun is runtime.leave:
@@ -253,6 +247,22 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
+
+
+def _check_manager(manager: Any) -> None:
+    """Check that a ``with`` statement may be staged.
+
+    Raises:
+        NotStagedError: it may catch exceptions.
+        SourceError: it has effects under a traced condition.
+    """
+    if _is_conditional():
+        effects.check_manager(manager)
+    if runtime.catches(manager):
+        raise staging_values.not_staged(
+            "a with statement may catch exceptions, which traced numbers do not raise. Test for "
+            "the case with if."
+        )
 
 
 def _call_by_values(
