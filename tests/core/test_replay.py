@@ -413,8 +413,8 @@ def test_a_backward_pass_depends_on_arguments_whose_cotangents_nobody_needs() ->
 
     def slope(size: int) -> list[float]:
         _, pull_back = tinyjax.vjp(f, jnp.ones(2), jnp.ones(size))
-        found: list[float] = pull_back.with_refs(ad.GradValue(), ad.DontWant())(1.0)[0].tolist()
-        return found
+        slopes: list[float] = pull_back.with_refs(ad.GradValue(), ad.DontWant())(1.0)[0].tolist()
+        return slopes
 
     assert _after(MANY, slope, 3) == [5.0, 4.0]
     assert slope(5) == [7.0, 6.0]

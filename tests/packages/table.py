@@ -144,7 +144,8 @@ gradients and as many batches. One input was at a kink of its function, and was 
     "fifth": """
 ## The fifth set
 
-Chosen likewise, later. In its first run PENDING.
+Chosen likewise, later. In its first run 62 of the 90 gradients were right (69 %), 63 compiled
+gradients (70 %) and as many batches. One input was at a kink of its function, and was moved.
 """,
 }
 BY_PACKAGE: Final = """

@@ -146,7 +146,7 @@ PROGRAMS: Final = [text_of(form, *pair) for form, pair in itertools.product(FORM
 
 @pytest.mark.parametrize("turn", range(16))
 def test_some_programs(turn: int, tmp_path: Path) -> None:
-    """What a program does where an exception is caught, it does in all ways: or is refused."""
+    """A program that catches an exception does the same in all ways, or is refused."""
     entries.check(random.Random(turn).choice(PROGRAMS), tmp_path)
 
 

@@ -286,7 +286,7 @@ TEXTS: Final = [
 
 @pytest.mark.parametrize("turn", range(14))
 def test_some_programs(turn: int, tmp_path: Path) -> None:
-    """What numbers are to a program, they are in all ways: or it is refused."""
+    """A program has the same numbers in all ways, or is refused."""
     entries.check(random.Random(turn).choice(TEXTS), tmp_path)
 
 

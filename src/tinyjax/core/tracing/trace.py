@@ -672,7 +672,7 @@ class EvalTrace(Trace):
             except MemoryError as error:
                 raise_out_of_memory(error, primitive, [x.aval for x in args], params)
         # Types are looked up, with the function for them: their rule takes longer than NumPy. One
-        # and two operands are written out, since a loop over them takes longer than that, too.
+        # and two operands have code of their own: a loop over them takes longer than that, too.
         try:
             if len(args) == 2:
                 x, y = args

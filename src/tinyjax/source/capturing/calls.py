@@ -92,7 +92,7 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     """Call a function in C, a class or another object."""
     kind = type(g)
-    try:  # the hash of an object of the user's is not asked for
+    try:  # an object of the user's may have a hash of traced values
         handler = None if type(kind.__hash__) is FunctionType else HANDLERS.get(g)
     except TypeError:  # it cannot be hashed
         handler = None

@@ -1,7 +1,7 @@
 """Exceptions that functions raise for their data, which a program may catch.
 
-Whether a function raises is a decision of the program. Where the data is known, the function is
-asked. Where a compiled program or a batch computes it, it is a decision only in a block whose
+Whether a function raises is a decision of the program. Where the data is known, the function itself
+says it. Where a compiled program or a batch computes it, it is a decision only in a block whose
 exceptions the program catches; elsewhere the result is NaN or infinite, as that of NumPy's is.
 """
 

@@ -68,7 +68,7 @@ def is_handling() -> bool:
     return run is not None and (run.handlers > 0 or run.sees_errors)
 
 
-#: What is asked of the results of NumPy's functions, by a run that sees the errors of numbers.
+#: Checks of the results of NumPy's functions, by runs that see the errors of numbers.
 checks: Final[list[Callable[[Any, Sequence[Any], Any, Any], None]]] = []
 
 
