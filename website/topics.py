@@ -98,7 +98,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "control-flow",
             "Control flow",
             "Loops and choices that are compiled as such.",
-            "core.control_flow lax.select lax.select_n",
+            "core.control_flow lax.scans lax.select lax.select_n",
             "lax.scan lax.fori_loop lax.while_loop lax.cond lax.switch",
             guides="tutorials/loops source",
         ),

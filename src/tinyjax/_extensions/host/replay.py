@@ -63,6 +63,7 @@ def at_once(
         return bool(entry)
 
     def operator(x: Array, other: object) -> Array:
+        way = usual
         if current_trace() is EVAL:
             aval = x._aval or x.aval
             entry = known(aval)
@@ -76,13 +77,15 @@ def at_once(
                         token = set_errors(IGNORE)
                         try:
                             out = call(first, second)
+                        except MemoryError:  # of which the usual way tells the size
+                            return usual(x, other)
                         finally:
                             reset_errors(token)
                         return from_host(out if type(out) is ndarray else asarray(out), aval_out)
             elif entry is None and learn(aval, other):
-                return operator(x, other)
+                way = operator
         try:
-            return usual(x, other)
+            return way(x, other)
         except Exception as error:
             shorten(error, sys._getframe())
             raise

@@ -403,9 +403,6 @@ def _is_conditional() -> bool:
 
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
-    session = current_session.get()
-    if session is not None and session.generators.repeats(fun, args):
-        raise staging_values.not_staged(randomness.REFUSAL)
     if runtime.heeds_warnings(fun, args, kwargs):
         raise staging_values.not_staged(
             "the program sees which errors numbers cause, and traced ones cause none. Test for the "
@@ -430,6 +427,9 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
         effects.check_effects(fun, args, kwargs)
+    session = current_session.get()
+    if session is not None and session.generators.repeats(fun, args):
+        raise staging_values.not_staged(randomness.REFUSAL)
     if any(isinstance(x, _GROWING) for x in args) and effects.effect_with(fun, args):
         raise staging_values.not_staged(
             f"{effects.name_of(fun)} may change a list or the like, which is not staged."
