@@ -969,7 +969,9 @@ def _reader_by_class(kind: Any, name: str, read: Callable[[Any, str], Any]) -> C
 
     def read_current(owner: Any, name: str) -> Any:
         """Read by the descriptor, unless it has put something else in its place in the class."""
-        if _of_class(kind, name) is not found:
+        # a class gives a property itself, which is found faster so
+        is_kept = is_property and getattr(kind, name, None) is found
+        if not is_kept and _of_class(kind, name) is not found:
             return read(owner, name)
         if is_property:
             return call(getter, owner)

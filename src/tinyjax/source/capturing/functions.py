@@ -651,14 +651,14 @@ def _register_numeric(
         operands = [*args, *kwargs.values()]
         known = _data(operands)
         if known is None and runs.is_handling():
-            raising.decide_signs(operands, ndarrays.wrap(value))
+            raising.decide_signs(operands, value)
             known = _data(operands, runs.example)
         if known is not None:
             named = dict(zip(kwargs, known[len(args) :], strict=True))
             try:
                 function(*known[: len(args)], **named)
             except (ValueError, OverflowError, ZeroDivisionError):
-                raising.decide_signs(operands, ndarrays.wrap(value))
+                raising.decide_signs(operands, value)
                 raise
             if runs.is_staged(value) and value.dtype.kind in "fc":
                 runs.decide(jnp.isfinite(value))  # it raises elsewhere

@@ -125,11 +125,13 @@ for _class in (np.random.Generator, np.random.RandomState):
         HANDLERS[getattr(_class, _name)] = functools.partial(_drawn, getattr(_class, _name))
 
 
-#: Those with a handler; the others run as they are, with data.
-_HANDLED: Final = {*HANDLERS}
+def _checked(method: Any, handler: Any, *args: Any, **kwargs: Any) -> Any:
+    """Refuse to draw numbers that a compiled program would repeat."""
+    runs.check_draw(method, args)
+    return native(method, args, kwargs) if handler is None else handler(*args, **kwargs)
 
 
-@around(
+for _draw in (
     np.random.seed,
     *[
         method
@@ -137,11 +139,8 @@ _HANDLED: Final = {*HANDLERS}
         for name, method in vars(kind).items()
         if callable(method) and not name.startswith("_")
     ],
-)
-def _checked(method: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refuse to draw numbers that a compiled program would repeat."""
-    runs.check_draw(method, args)
-    return before(*args, **kwargs) if method in _HANDLED else native(method, args, kwargs)
+):
+    HANDLERS[_draw] = functools.partial(_checked, _draw, HANDLERS.get(_draw))
 
 
 @around(*MAKERS)

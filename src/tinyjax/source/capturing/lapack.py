@@ -27,7 +27,6 @@ from tinyjax.source.capturing.ndarrays import plain, value_of, wrap
 COUNTERPARTS: Final[dict[str, Callable[..., Any]]] = {}
 #: The module of functions in Fortran, which have none.
 FORTRAN: Final = "fortran"
-_OVERWRITE: Final = "overwrite_"
 
 
 def _computes(*names: str) -> Callable[[Any], Any]:
@@ -61,7 +60,7 @@ def _called(apply: Any, function: Any, *args: Any, **options: Any) -> Any:
         [
             array
             for name, array in arguments.items()
-            if plain(arguments.get(_OVERWRITE + name)) and ndarrays.is_array(array)
+            if plain(arguments.get(overwriting.PREFIX + name)) and ndarrays.is_array(array)
         ]
     )
     return *results, 0 if failure is None else failure[-1]
@@ -322,7 +321,7 @@ def _eigh(function: Any, a: Array, arguments: dict[str, Any], factor: Array | No
 
     def theirs(*data: Any) -> HostArray:
         given = {**arguments, **dict(zip(arrays, map(np.asarray, data), strict=True))}
-        given |= {name: 0 for name in given if name.startswith(_OVERWRITE)}
+        given |= {name: 0 for name in given if name.startswith(overwriting.PREFIX)}
         signed: HostArray = function(**given)[1]
         return signed[:, : vectors.shape[1]]
 
@@ -424,13 +423,8 @@ def _lstsq(
     residuals = jnp.zeros(0, dtype)
     if is_by_values and m > n == rank:
         residuals = jnp.sum(jnp.abs(right - matrix @ x) ** 2, axis=0)
-    overwriting.undefine(
-        [
-            array
-            for array, is_free in ((a, overwrite_a), (b, overwrite_b))
-            if is_free and ndarrays.is_array(array)
-        ]
-    )
+    options = {"overwrite_a": overwrite_a, "overwrite_b": overwrite_b}
+    overwriting.undefine(overwriting.overwritten(g, (a, b), options))
     return x, residuals, rank, values if is_by_values else None
 
 

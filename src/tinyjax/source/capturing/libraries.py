@@ -84,9 +84,8 @@ def _where_equal(ours: Any) -> Any:
         result = ndarrays.with_values(ours, args, kwargs)
         if not _agrees(g, args, kwargs, result):
             return NotImplemented
-        result = ndarrays.wrap(result)
         raising.check_finite(g, args, kwargs, result)
-        return result
+        return ndarrays.wrap(result)
 
     return own
 
@@ -261,7 +260,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             del run.refusals[refused:]
         return NotImplemented
     if not any(callable(x) for x in args):
-        raising.check_finite(g, *arguments, ndarrays.wrap(result))
+        raising.check_finite(g, *arguments, result)
     elif not _converged(result):
         return NotImplemented
     key = (ours, len(args), *map(_kind, args), *[(n, _kind(x)) for n, x in kwargs.items()])

@@ -129,9 +129,8 @@ class Captured:
         """Write the data as text, which is not to be read as a number again."""
         value = self._captured_value
         text = write(runs.decide(value, "text"))
-        run = runs.current.get()
-        if run is not None and isinstance(value, Array):
-            run.texts.add(text)
+        if isinstance(value, Array):
+            runs.note_text(text)
         return text
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -1348,7 +1347,7 @@ def of_values(
     else:
         result = apply(*values)
     for check in runs.checks:
-        check(ufunc, inputs, {}, wrap(result))
+        check(ufunc, inputs, {}, result)
     if not isinstance(result, Array):
         return in_order_of(inputs, result) if is_traced(result) else follow(result)
     if result.dtype in SINGLE and ufunc is not np.ldexp:
@@ -1444,9 +1443,8 @@ def is_foreign(x: Any) -> bool:
 def text_of(form: str, values: Any) -> str:
     """Return what ``form % values`` gives, which is not to be read as a number again."""
     text: str = form % _data_of_text(values)
-    run = runs.current.get()
-    if run is not None and is_traced(values):
-        run.texts.add(text)
+    if is_traced(values):
+        runs.note_text(text)
     return text
 
 
@@ -1764,8 +1762,13 @@ def _as_argument(func: Any, x: Any) -> Any:
 
 def is_of_subclass(x: Any) -> bool:
     """Return whether a value is an array of numbers of a class without operators of its own."""
-    kind = type(x)
-    if kind is np.ndarray or not issubclass(kind, np.ndarray) or x.dtype.hasobject:
+    kind: Any = type(x)
+    return _is_plain_subclass(kind) and not x.dtype.hasobject
+
+
+@functools.cache
+def _is_plain_subclass(kind: type) -> bool:
+    if kind is np.ndarray or not issubclass(kind, np.ndarray):
         return False
     names = ("__array_ufunc__", "__array_function__", *_METHODS_OF_OPERATORS)
     return all(getattr(kind, name) is getattr(np.ndarray, name) for name in names)

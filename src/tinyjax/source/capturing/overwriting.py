@@ -14,7 +14,8 @@ from tinyjax.errors import CaptureError
 from tinyjax.source.capturing import memories, ndarrays, runs
 from tinyjax.source.ir import runtime
 
-_PREFIX: Final = "overwrite_"
+#: What the names of options begin with that allow to overwrite an argument.
+PREFIX: Final = "overwrite_"
 
 
 def overwritten(
@@ -28,7 +29,7 @@ def overwritten(
         bound = inspect.signature(g).bind(*args, **kwargs).arguments
     except TypeError:
         return []
-    chosen = [name.removeprefix(_PREFIX) for name in options if bound.get(name)]
+    chosen = [name.removeprefix(PREFIX) for name in options if bound.get(name)]
     if not chosen:
         return []
     named = chosen if all(name in bound for name in chosen) else [*bound]

@@ -130,6 +130,13 @@ def check_draw(fun: Any, args: tuple[Any, ...]) -> None:
         raise note_refusal(CaptureError(randomness.REFUSAL).at(frames.user_location()))
 
 
+def note_text(text: str) -> None:
+    """Note the text of a traced value, which is not to be read as a number again."""
+    run = current.get()
+    if run is not None:
+        run.texts.add(text)
+
+
 #: Texts that are shorter are found where they are the whole, since others may have them by chance.
 _SHORTEST_PART: Final = 4
 
