@@ -63,6 +63,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/implicit",
         "docs/source",
         "Compiled programs <docs/compilation>",
+        "docs/c",
         "docs/timing",
         "docs/exploring",
         "docs/sharding",

@@ -272,7 +272,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Export",
             "Programs to be stored, sent and run elsewhere, also for all sizes.",
             "export",
-            guides="compilation",
+            guides="compilation c",
         ),
         Topic(
             "source",

@@ -25,6 +25,7 @@ from tinyjax.testing.stacks import (
     F64,
     MOST_COLUMNS,
     PLAIN,
+    Applied,
     Function,
     Side,
     StackLayer,
@@ -155,6 +156,11 @@ _DERIVATIVES: Final = {
     "linearize": of_tangents(pushed_by_linearize),
     "transposed twice": of_tangents(pushed_by_transposing_twice),
 }
+
+
+def layer_of(name: str) -> Applied:
+    """A transformation of these searches by its name."""
+    return _PLAIN.get(name) or _DERIVATIVES[name]
 
 
 def check(program: Program, layers: Sequence[StackLayer]) -> None:

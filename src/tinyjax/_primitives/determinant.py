@@ -43,7 +43,8 @@ def _factored(x: Array) -> tuple[Array, Array]:
     return ma.diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
 
 
-def _det_by_factors(x: Array) -> Array:
+def det_by_factors(x: Array) -> Array:
+    """Return the determinant, by the factors of LU."""
     diagonal, parity = _factored(x)
     return ew.mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
@@ -78,7 +79,7 @@ def _det_by_minors(x: Array) -> Array:
 @det_p.def_lowering
 def _det_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
-    return lower_formula(b, lambda x: [_det_by_minors(x) if few else _det_by_factors(x)], operands)
+    return lower_formula(b, lambda x: [_det_by_minors(x) if few else det_by_factors(x)], operands)
 
 
 # Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
@@ -117,7 +118,8 @@ slogdet_p.def_impl(lambda operands, params: _slogdet_of_hosts(*operands))
 ma.def_types(slogdet_p, _slogdet_types)
 
 
-def _slogdet_by_factors(x: Array) -> Sequence[Array]:
+def slogdet_by_factors(x: Array) -> Sequence[Array]:
+    """Return the sign and the logarithm of the determinant's size, by the factors of LU."""
     diagonal, parity = _factored(x)
     axes = (diagonal.ndim - 1,)
     return ew.mul(parity, reduce_prod(ew.sign(diagonal), axes)), reduce_sum(
@@ -127,7 +129,7 @@ def _slogdet_by_factors(x: Array) -> Sequence[Array]:
 
 @slogdet_p.def_lowering
 def _slogdet_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
-    return lower_formula(b, _slogdet_by_factors, operands)
+    return lower_formula(b, slogdet_by_factors, operands)
 
 
 @slogdet_p.def_jvp

@@ -112,7 +112,8 @@ def gather_windows(shape: tuple[int, ...], params: GatherParams) -> primitives_w
     )
 
 
-def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
+def fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
+    """Return what a gather reads out of bounds."""
     value = params.fill_value
     if dtypes.is_key(dtype):  # as JAX fills them
         return np.frombuffer(b"\xff" * dtype.itemsize, dtype).reshape(())
@@ -184,7 +185,7 @@ def _gather(
         if not families.all_hold(inside):
             line = iter(inside.shape)
             shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
-            out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
+            out = np.where(inside.reshape(shape), out, fill_value(params, x.dtype))
     return out
 
 
@@ -236,7 +237,7 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
     inside = primitives_windows.lower_in_bounds(b, indices, windows)
     batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
     chosen = b.broadcast_in_dim(inside, out.shape, batch)
-    filled = b.broadcast_in_dim(b.constant(_fill_value(params, out.dtype)), out.shape, ())
+    filled = b.broadcast_in_dim(b.constant(fill_value(params, out.dtype)), out.shape, ())
     return (b.select(chosen, gathered, filled),)
 
 

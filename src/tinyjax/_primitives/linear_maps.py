@@ -280,6 +280,7 @@ def linear_call(
 
 
 program_rules.def_evaluated(linear_call_p, lambda params: params.forward)
+linear_call_p.def_rule(program_rules.LOWERED)(lambda eqn: eqn.params.forward)
 
 
 @linear_call_p.def_lowering

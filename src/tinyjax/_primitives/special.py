@@ -274,7 +274,7 @@ _GILES_FAR: Final = (
     -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
     -0.0076224613, 0.00943887047, 1.00167406, 2.83297682,
 )
-_WICHURA_NEAR: Final = (
+WICHURA_NEAR: Final = (
     (
         2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4,
         4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3,
@@ -286,7 +286,7 @@ _WICHURA_NEAR: Final = (
         4.2313330701600911252e1, 1.0,
     ),
 )
-_WICHURA_MIDDLE: Final = (
+WICHURA_MIDDLE: Final = (
     (
         7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
         1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0,
@@ -298,7 +298,7 @@ _WICHURA_MIDDLE: Final = (
         2.05319162663775882187e0, 1.0,
     ),
 )
-_WICHURA_FAR: Final = (
+WICHURA_FAR: Final = (
     (
         2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
         2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e0,
@@ -336,15 +336,15 @@ def _erf_inv_double(x: HostArray) -> HostArray:
     size = np.abs(x)
 
     def near(y: HostArray) -> HostArray:
-        return y / 2 * _ratio(0.180625 - y * y / 4, _WICHURA_NEAR)
+        return y / 2 * _ratio(0.180625 - y * y / 4, WICHURA_NEAR)
 
     def tail(y: HostArray) -> HostArray:
         r = np.sqrt(-np.log((1 - np.abs(y)) / 2))
         out = _piecewise(
             r,
             (
-                (r <= 5, lambda v: _ratio(v - 1.6, _WICHURA_MIDDLE)),
-                (r > 5, lambda v: _ratio(v - 5, _WICHURA_FAR)),
+                (r <= 5, lambda v: _ratio(v - 1.6, WICHURA_MIDDLE)),
+                (r > 5, lambda v: _ratio(v - 5, WICHURA_FAR)),
             ),
         )
         return np.copysign(out, y)

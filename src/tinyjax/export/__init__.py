@@ -20,6 +20,7 @@ __all__, __getattr__, __dir__ = namespace(
             "register_namedtuple_serialization register_pytree_node_serialization"
         ),
         "families": "default_export_platform",
+        "tinyjax._extensions.c.exporting": "CProgram c",
         "symbolic": "max_dim min_dim symbolic_args_specs symbolic_shape",
     },
 )

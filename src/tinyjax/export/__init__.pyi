@@ -1,5 +1,7 @@
 # Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
+from tinyjax._extensions.c.exporting import CProgram as CProgram
+from tinyjax._extensions.c.exporting import c as c
 from tinyjax.export.calling import call_exported_p as call_exported_p
 from tinyjax.export.calling import exported_tangent_p as exported_tangent_p
 from tinyjax.export.dims import SymbolicScope as SymbolicScope
@@ -19,9 +21,11 @@ from tinyjax.export.symbolic import symbolic_args_specs as symbolic_args_specs
 from tinyjax.export.symbolic import symbolic_shape as symbolic_shape
 
 __all__ = [
+    'CProgram',
     'DisabledSafetyCheck',
     'Exported',
     'SymbolicScope',
+    'c',
     'call_exported_p',
     'default_export_platform',
     'deserialize',

@@ -26,6 +26,7 @@ full.
 - ``MESH``, ``MeshRule``: the shardings of a primitive's results on the devices of a mesh
 - ``SPARSITY``, ``SparsityRule``: where the derivative of a primitive is zero
 - ``PADDING``, ``PaddingRule``: a primitive on arrays with padding
+- ``C``, ``CRule``: an equation in C, for ``export.c``
 - ``numpy_text``: the program of NumPy that a function becomes
 - ``core``: the interface for interpreters of jaxprs, by the names of ``jax.extend.core``
 """
@@ -56,6 +57,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.stablehlo.types": "Values",
         "tinyjax._extensions.parallel.mesh_rule": "MESH MeshRule",
         "tinyjax._library.sparsity.rules": "SPARSITY SparsityRule",
+        "tinyjax._extensions.c.rules": "C CRule",
         "tinyjax._library.padding.programs": "PADDING PaddingRule",
         "": "core",
     },

@@ -1,5 +1,7 @@
 # Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
+from tinyjax._extensions.c.rules import C as C
+from tinyjax._extensions.c.rules import CRule as CRule
 from tinyjax._extensions.parallel.mesh_rule import MESH as MESH
 from tinyjax._extensions.parallel.mesh_rule import MeshRule as MeshRule
 from tinyjax._library.padding.programs import PADDING as PADDING
@@ -58,6 +60,8 @@ __all__ = [
     'Array',
     'Arrays',
     'Avals',
+    'C',
+    'CRule',
     'CustomCall',
     'FUSES',
     'HostCall',

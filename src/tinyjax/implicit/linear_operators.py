@@ -23,9 +23,16 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import bind, calling, checking, jaxpr as jx, primitive as prim, staging
+from tinyjax.core.tracing import (
+    bind,
+    calling,
+    checking,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules,
+    staging,
+)
 from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
-from tinyjax.core.tracing.program_rules import def_evaluated
 from tinyjax.core.transforms import batching
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.transforms.linearize import linearize_flat, stage_linear
@@ -62,7 +69,7 @@ custom_linear_solve_p: prim.Primitive[LinearSolveParams] = prim.Primitive(
 )
 
 
-def_evaluated(custom_linear_solve_p, lambda params: params.solve)
+program_rules.def_evaluated(custom_linear_solve_p, lambda params: params.solve)
 
 
 @custom_linear_solve_p.def_abstract_eval
@@ -90,6 +97,9 @@ def _fit_solve(
 
 
 custom_linear_solve_p.def_rule(mesh_rule.MESH)(mesh_rule.MeshRule(fits=_fit_solve))
+
+
+custom_linear_solve_p.def_rule(program_rules.LOWERED)(lambda eqn: eqn.params.solve)
 
 
 @custom_linear_solve_p.def_lowering

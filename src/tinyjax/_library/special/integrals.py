@@ -94,11 +94,11 @@ def _ratio(x: Array, fraction: Coefficients) -> Array:
 
 def _ndtri(p: Array) -> Array:
     offset = p - 0.5
-    near = offset * _ratio(0.180625 - offset * offset, special._WICHURA_NEAR)
+    near = offset * _ratio(0.180625 - offset * offset, special.WICHURA_NEAR)
     smaller = jnp.minimum(p, 1 - p)
     root = jnp.sqrt(-jnp.log(smaller))
-    middle = _ratio(jnp.minimum(root, 5.0) - 1.6, special._WICHURA_MIDDLE)
-    far = _ratio(jnp.maximum(root, 5.0) - 5, special._WICHURA_FAR)
+    middle = _ratio(jnp.minimum(root, 5.0) - 1.6, special.WICHURA_MIDDLE)
+    far = _ratio(jnp.maximum(root, 5.0) - 5, special.WICHURA_FAR)
     tail = jnp.sign(offset) * jnp.where(root <= 5, middle, far)
     value = jnp.where(jnp.abs(offset) <= 0.425, near, tail)
     value = jnp.where(smaller == 0, jnp.sign(offset) * math.inf, value)

@@ -1,0 +1,248 @@
+"""Elementwise operations: expressions of their operands' elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c.rules import C, CRule, dtype_of, shape_of
+from tinyjax._extensions.c.syntax import Index
+from tinyjax._extensions.c.writing import Value, Writer, bare
+from tinyjax._primitives import bitcast, bits, random_bits, special, wrap_index
+from tinyjax._primitives.compiled_formulas import polynomial
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import Array
+
+_Forms: TypeAlias = dict[prim.Primitive[Any], str]
+
+# Expressions of operands in braces, by the kind of dtype. ``$`` stands for the suffix of the dtype,
+# ``#`` for its type.
+
+_COMPARISONS: Final[_Forms] = {
+    ew.eq: "({} == {})",
+    ew.tie: "({} == {})",
+    ew.ne: "({} != {})",
+    ew.lt: "({} < {})",
+    ew.le: "({} <= {})",
+    ew.gt: "({} > {})",
+    ew.ge: "({} >= {})",
+}
+_TOTAL: Final[_Forms] = {ew.eq_to: "==", ew.lt_to: "<", ew.le_to: "<="}
+_IN_TOTAL_ORDER: Final[_Forms] = {p: f"({{}} {operator} {{}})" for p, operator in _TOTAL.items()}
+_FLOATS: Final[_Forms] = {
+    ew.add: "({} + {})",
+    ew.sub: "({} - {})",
+    ew.mul: "({} * {})",
+    ew.div: "({} / {})",
+    ew.neg: "(-{})",
+    ew.is_finite: "(isfinite({}) != 0)",
+    **_COMPARISONS,
+    **{p: f"(ordinal_$({{}}) {operator} ordinal_$({{}}))" for p, operator in _TOTAL.items()},
+    **dict.fromkeys((ew.max_, ew.max_right), "max_$({}, {})"),
+    **dict.fromkeys((ew.min_, ew.min_right), "min_$({}, {})"),
+    **dict.fromkeys((ew.sign, ew.abs_slope), "sign_$({})"),
+    **{
+        p: f"{p.name}_$({', '.join(['{}'] * n)})"
+        for p, n in {
+            ew.rsqrt: 1,
+            ew.logistic: 1,
+            ew.logistic_slope: 1,
+            ew.sech_squared: 1,
+            ew.logaddexp: 2,
+        }.items()
+    },
+}
+_INTEGERS: Final[_Forms] = {
+    **{p: f"{p.name}_$({{}}, {{}})" for p in (ew.add, ew.sub, ew.mul, ew.div, ew.rem)},
+    **{p: f"{p.name}_$({{}}, {{}})" for p in (ew.max_, ew.min_, ew.shift_left, bits.power)},
+    **{p: f"{p.name}_$({{}})" for p in (ew.sign, ew.abs_, ew.population_count)},
+    ew.neg: "sub_$(0, {})",
+    ew.not_: "(#)~{}",
+    **_COMPARISONS,
+    **_IN_TOTAL_ORDER,
+    ew.and_: "(#)({} & {})",
+    ew.or_: "(#)({} | {})",
+    ew.xor_: "(#)({} ^ {})",
+    ew.shift_right_logical: "shift_right_$({}, {})",
+    ew.shift_right_arithmetic: "shift_arithmetic_$({}, {})",
+}
+_BOOLS: Final[_Forms] = {
+    **dict.fromkeys((ew.add, ew.or_, ew.max_), "({} || {})"),
+    **dict.fromkeys((ew.mul, ew.and_, ew.min_), "({} && {})"),
+    ew.xor_: "({} != {})",
+    ew.not_: "!{}",
+    **_COMPARISONS,
+    **_IN_TOTAL_ORDER,
+}
+#: Functions of ``math.h``, which have an ``f`` at the end for float32.
+_OF_MATH: Final[_Forms] = {
+    **{p: p.name for p in (ew.exp, ew.exp2, ew.expm1, ew.log, ew.log1p, ew.sqrt, ew.cbrt)},
+    **{p: p.name for p in (ew.sin, ew.cos, ew.tan, ew.asin, ew.acos, ew.atan, ew.atan2)},
+    **{p: p.name for p in (ew.sinh, ew.cosh, ew.tanh, ew.asinh, ew.acosh, ew.atanh)},
+    **{p: p.name for p in (ew.floor, ew.ceil, ew.pow_, ew.nextafter)},
+    **{p: p.name for p in (special.erf, special.erfc, special.lgamma)},
+    ew.round_: "rint",
+    ew.root: "sqrt",
+    ew.root_right: "sqrt",
+    ew.rem: "fmod",
+    ew.abs_: "fabs",
+    ew.abs_right: "fabs",
+}
+
+
+def _form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
+    """Return a function that writes a primitive's result, given the texts of its operands."""
+    if dtype.kind == "f" and primitive in _OF_MATH:
+        name = _OF_MATH[primitive] + "f" * (dtype == dtypes.float32)
+        return lambda *xs: f"{name}({', '.join(map(bare, xs))})"
+    forms = _FLOATS if dtype.kind == "f" else _BOOLS if dtype == dtypes.bool_ else _INTEGERS
+    text = forms[primitive].replace("$", syntax.suffix(dtype)).replace("#", syntax.c_type(dtype))
+    return (lambda *xs: text.format(*map(bare, xs))) if text[0].isalpha() else text.format
+
+
+def _applied(
+    operands: Sequence[Value], dtype: dtypes.DType, write: Callable[..., str], cost: int = 1
+) -> Value:
+    """Return the value of an operation on elements of operands of one shape."""
+
+    def element(index: Sequence[Index]) -> str:
+        return write(*[x.element(index) for x in operands])
+
+    reads = frozenset[Any]().union(*[x.reads for x in operands])
+    return Value(operands[0].shape, dtype, element, cost + sum(x.cost for x in operands), reads)
+
+
+def elementwise(write: Callable[[jx.JaxprEqn], Callable[..., str]]) -> CRule:
+    """Return the rule of an elementwise primitive.
+
+    Args:
+        write: takes the equation; returns a function of the operands' expressions.
+    """
+
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        return (_applied(operands, eqn.out_binders[0].aval.dtype, write(eqn)),)
+
+    return rule
+
+
+def _erf_inv(x: Array) -> Sequence[Array]:
+    """Return the inverse of ``erf`` by the library's polynomials for double precision."""
+    dtype = x.dtype
+    y = ew.convert_element_type(x, dtypes.float64)
+    size, half = ew.abs_(y), sh.full_like(y, 0.5)
+
+    def ratio(z: Array, fraction: Sequence[tuple[float, ...]]) -> Array:
+        return ew.div(*[polynomial(z, part) for part in fraction])
+
+    def less(z: Array, number: float) -> Array:
+        return ew.sub(z, sh.full_like(z, number))
+
+    quarter = ew.mul(ew.mul(y, y), sh.full_like(y, -0.25))
+    near = ew.mul(ew.mul(y, half), ratio(less(quarter, -0.180625), special.WICHURA_NEAR))
+    r = ew.sqrt(ew.neg(ew.log(ew.mul(ew.neg(less(size, 1.0)), half))))
+    middle = ratio(less(r, 1.6), special.WICHURA_MIDDLE)
+    far = ratio(less(r, 5.0), special.WICHURA_FAR)
+    tail = ew.mul(ew.select(ew.le(r, sh.full_like(r, 5.0)), middle, far), ew.sign(y))
+    points = ew.select(ew.le(size, sh.full_like(y, 0.85)), near, tail)
+    one, no_number = sh.full_like(y, 1.0), sh.full_like(y, np.nan)
+    ends = ew.select(ew.eq(size, one), ew.mul(y, sh.full_like(y, np.inf)), no_number)
+    out = ew.div(points, sh.full_like(y, math.sqrt(2)))
+    return [ew.convert_element_type(ew.select(ew.lt(size, one), out, ends), dtype)]
+
+
+special.erf_inv.def_rule(C)(rules.by_formula(_erf_inv))
+
+for _primitive in {**_FLOATS, **_INTEGERS, **_BOOLS, **_OF_MATH}:
+    _primitive.def_rule(C)(elementwise(lambda eqn: _form(eqn.primitive, eqn.inputs[0].aval.dtype)))
+
+
+def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:
+    source, dtype = eqn.inputs[0].aval.dtype, eqn.params.dtype
+    if source == dtype:
+        return lambda x: x
+    if dtype == dtypes.bool_:
+        return lambda x: f"({x} != 0)"
+    if source.kind == "f" and dtype.kind in "iu":
+        return lambda x: f"saturated_{syntax.suffix(dtype)}({x})"
+    return lambda x: f"({syntax.c_type(dtype)}){x}"
+
+
+ew.convert_element_type_p.def_rule(C)(elementwise(_convert))
+ew.select_p.def_rule(C)(elementwise(lambda eqn: "({} ? {} : {})".format))
+ew.integer_pow_p.def_rule(C)(
+    elementwise(
+        lambda eqn: lambda x: _integer_power(x, eqn.params.exponent, eqn.inputs[0].aval.dtype)
+    )
+)
+
+
+def _integer_power(x: str, exponent: int, dtype: dtypes.DType) -> str:
+    if exponent == 0:
+        return syntax.constant(1, dtype)
+    power = f"power_{abs(exponent)}_{syntax.suffix(dtype)}({x})"
+    return power if exponent > 0 else f"(1 / {power})"
+
+
+wrap_index.wrap_index_p.def_rule(C)(
+    elementwise(
+        lambda eqn: (
+            lambda x: f"wrapped_{syntax.suffix(eqn.inputs[0].aval.dtype)}({x}, {eqn.params.size})"
+        )
+    )
+)
+
+
+@bitcast.bitcast_convert_type_p.def_rule(C)
+def _bitcast(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    (x,), dtype = operands, eqn.params.dtype
+    if x.dtype.itemsize != dtype.itemsize:
+        rules.refuse(eqn, f"{x.dtype.name} and {dtype.name} have different sizes")
+    name = f"bits_{syntax.suffix(x.dtype)}_{syntax.suffix(dtype)}"
+    return (_applied(operands, dtype, lambda text: f"{name}({text})"),)
+
+
+def _halves(pairs: Value) -> list[Value]:
+    """Return the upper and lower words of numbers of 64 bits."""
+    write = ("(uint32_t)({} >> 32)".format, "(uint32_t){}".format)
+    return [_applied([pairs], dtypes.uint32, half) for half in write]
+
+
+@random_bits.threefry2x32_p.def_rule(C)
+def _threefry(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    hashed = "threefry_u64({}, {}, {}, {})".format
+    return _halves(w.stored(_applied(operands, dtypes.uint64, hashed)))
+
+
+@random_bits.random_bits_p.def_rule(C)
+def _random_bits(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    words, params = w.cheap(operands[0]), eqn.params
+    dtype, n = params.dtype, len(words.shape) - 1
+
+    def hashed(index: Sequence[Index]) -> str:
+        key = [words.element([*index[:n], Index(offset=i, least=i, most=i)]) for i in range(2)]
+        counter = syntax.linear(index[n:], params.shape)
+        return f"threefry_u64({key[0]}, {key[1]}, 0, (uint32_t)({counter}))"
+
+    def element(index: Sequence[Index]) -> str:
+        if dtypes.is_key(dtype):
+            return f"(uint32_t)({hashed(index[:-1])} >> ({index[-1] * -32 + 32}))"
+        if dtype == dtypes.uint64:
+            return hashed(index)
+        return f"({syntax.c_type(dtype)})folded_u32({hashed(index)})"
+
+    aval = eqn.out_binders[0].aval
+    value = Value(shape_of(aval), dtype_of(aval), element, 1, words.reads)
+    return (w.stored(value),)
+
+
+for _same in (
+    *(random_bits.random_wrap_p, random_bits.random_unwrap_p),
+    *(identities.optimization_barrier_p, identities.dce_sink_p),
+):
+    _same.def_rule(C)(lambda w, operands, eqn: operands)

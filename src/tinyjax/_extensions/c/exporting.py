@@ -1,0 +1,334 @@
+"""``export.c``: a function, and its derivatives, as a file of C99."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import errors, tree
+from tinyjax._base import records
+from tinyjax._extensions.c import (
+    compiling,
+    control,
+    elementwise,
+    matrices,
+    moving,
+    reducing,
+    rendering,
+    rules,
+    syntax,
+)
+from tinyjax._extensions.c.syntax import Index
+from tinyjax._extensions.c.writing import Buffer, Storage, Value, Writer
+from tinyjax.core.api import make_jaxpr
+from tinyjax.core.tracing import jaxpr as jx, program_rules
+from tinyjax.core.values import ShapedArray
+
+_INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
+#: The modules whose rules are registered when this one is loaded.
+RULES: Final = (control, elementwise, matrices, moving, reducing)
+_FORMS: Final = ("#include <math.h>", "#include <string.h>")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Parameter(records.Record):
+    """An argument or a result of a function in C.
+
+    Attributes:
+        name: its name.
+        aval: its type.
+        table: its constant elements as a table of C, for a result that depends on no argument.
+    """
+
+    name: str
+    aval: ShapedArray
+    table: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of elements of C."""
+        return prod(rules.shape_of(self.aval))
+
+    @property
+    def ctype(self) -> str:
+        """The type of an element in C."""
+        return syntax.c_type(rules.dtype_of(self.aval))
+
+
+@attrs.frozen(eq=False, repr=False)
+class CProgram(records.Printed):
+    """A function in C, made by ``export.c``.
+
+    Attributes:
+        name: its name.
+        source: the file, which needs no other.
+        header: its declarations, with the sizes of arguments, results and workspace.
+        arguments: the arguments.
+        results: the results.
+        in_tree: the structure of ``(args, kwargs)``.
+        out_tree: the structure of the result.
+        workspace_bytes: the size of the workspace.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> def energy(x):
+        ...     return jnp.sum(x * x)
+        >>> program = export.c(energy)(jnp.zeros(3))
+        >>> program
+        <C program energy: (float32[3]) -> (float32[])>
+        >>> float(program.compile()(jnp.float32([1, 2, 3])))
+        14.0
+    """
+
+    name: str
+    source: str
+    header: str
+    arguments: Sequence[Parameter]
+    results: Sequence[Parameter]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    workspace_bytes: int
+
+    def __repr__(self) -> str:
+        ins, outs = (
+            ", ".join([str(x.aval) for x in part]) for part in (self.arguments, self.results)
+        )
+        return f"<C program {self.name}: ({ins}) -> ({outs})>"
+
+    def compile(self, flags: Sequence[str] = compiling.FLAGS) -> Callable[..., Any]:
+        """Compile it by the system's C compiler, which ``CC`` names in the environment.
+
+        Args:
+            flags: options of the compiler.
+
+        Returns:
+            A function of NumPy's arrays, of the types and the structure that the program is for.
+            It returns new arrays, and may be called from several threads.
+
+        Raises:
+            PlatformError: there is no compiler, or it refuses the program.
+
+        Example:
+            >>> import numpy as np, tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> double = export.c(lambda x: 2 * x)(np.zeros(2, np.float32)).compile()
+            >>> double(np.float32([1, 2]))
+            array([2., 4.], dtype=float32)
+        """
+        return compiling.compiled(self, flags)
+
+
+def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgram]:
+    """Return a function that writes ``fun`` as a file of C99, for arguments of given types.
+
+    The file needs ``math.h`` and ``string.h``, allocates nothing and keeps nothing between calls:
+    ``int NAME(const T *in, ..., T *out, ...)`` returns 0. Arrays lie in rows, and must not overlap.
+    What is too large for the stack is in a workspace, ``struct NAME_workspace``, which is static:
+    ``NAME_in`` takes one as its first argument instead, so that several threads can call it.
+
+    Args:
+        fun: the function, with all transformations that it has: ``grad``, ``vmap``, ``jit`` ...
+        name: the name of the function in C; that of ``fun`` by default.
+
+    Returns:
+        A function of arguments, or of ``ShapeDtypeStruct``s in their places.
+
+    Raises:
+        ExportError: the program has an operation that cannot be written, such as a callback, or
+            numbers that C has not, such as complex ones.
+        ArgumentError: ``name`` is no name in C.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> def swing(angle):
+        ...     return -9.81 * jnp.sin(angle)
+        >>> print(export.c(swing)(jnp.float32(0.0)).header)  # doctest: +ELLIPSIS
+        /* swing: ...
+        int swing(const float *restrict angle, float *restrict out);
+        ...
+    """
+    own = re.sub(r"\W", "_", getattr(fun, "__name__", "")) if name is None else name
+    if name is not None and not re.fullmatch(r"[A-Za-z]\w*", name):
+        raise errors.ArgumentError(
+            f"export.c: {name!r} is no name in C. Write letters, digits and underscores."
+        )
+    own = own if re.match(r"[A-Za-z]", own) else "program"
+    if own in syntax.TAKEN or syntax.helper(own):
+        own += "_"
+
+    def write(*args: Any, **kwargs: Any) -> CProgram:
+        closed, out = make_jaxpr(fun, return_shape=True)(*args, **kwargs)
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        jaxpr = program_rules.dce(closed.jaxpr)
+        rules.check(jaxpr)
+        avals = jaxpr.in_avals[len(jaxpr.in_avals) - len(leaves) :]
+        w = Writer()
+        w.new_name(own)
+        ins = _parameters(w, _paths(fun, args, kwargs), avals)
+        outs = _parameters(w, _result_paths(out), jaxpr.out_avals)
+        consts = [
+            rules.constant(w, x, aval)
+            for x, aval in zip(closed.consts, jaxpr.in_avals, strict=False)
+        ]
+        layout, local = _write_body(w, own, jaxpr, consts, ins, outs)
+        header = _header(own, ins, outs, layout)
+        source = _source(own, w, ins, outs, header, layout, local)
+        size = sum(dtype.itemsize * n for dtype, n in layout.sizes.items())
+        return CProgram(own, source, header, ins, outs, in_tree, tree.structure(out), size)
+
+    return write
+
+
+def _paths(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    """Return where the leaves of arguments are, by the names of the parameters."""
+    try:
+        names = [*inspect.signature(fun).parameters]
+    except (TypeError, ValueError):
+        names = []
+    paths = []
+    pairs, _ = tree.flatten_with_path((tuple(args), kwargs))
+    for path, _leaf in pairs:
+        where = tree.keystr(path[1:], simple=True, separator="_")
+        number, _, rest = where.partition("_")
+        if number.isdecimal():
+            place = int(number)
+            number = names[place] if place < len(names) else f"in{number}"
+        paths.append(f"{number}_{rest}" if rest else number)
+    return paths
+
+
+def _result_paths(out: Any) -> list[str]:
+    pairs, _ = tree.flatten_with_path(out)
+    return [
+        "_".join(["out", *filter(None, [tree.keystr(path, simple=True, separator="_")])])
+        for path, _ in pairs
+    ]
+
+
+def _parameters(w: Writer, paths: Sequence[str], avals: Sequence[ShapedArray]) -> list[Parameter]:
+    return [Parameter(w.new_name(path), aval) for path, aval in zip(paths, avals, strict=True)]
+
+
+def _write_body(
+    w: Writer,
+    name: str,
+    jaxpr: jx.Jaxpr,
+    consts: Sequence[Value],
+    ins: Sequence[Parameter],
+    outs: list[Parameter],
+) -> tuple[rendering.Layout, list[Buffer]]:
+    operands = [*consts]
+    for x in ins:
+        shape = rules.shape_of(x.aval)
+        buffer = Buffer(x.name, shape, rules.dtype_of(x.aval))
+        value = w.value(Storage(buffer, shape))
+        operands.append(w.scalar(value, f"{x.name}_0") if value.size == 1 else value)
+    places = []
+    for x in outs:
+        shape = rules.shape_of(x.aval)
+        buffer = Buffer(x.name, shape, rules.dtype_of(x.aval), is_kept=True)
+        places.append(Storage(buffer, shape))
+    results = rules.write_program(
+        w, jaxpr, operands, {i: x for i, x in enumerate(places) if prod(x.shape) > 1}
+    )
+    for i, (place, value) in enumerate(zip(places, results, strict=True)):
+        if value.storage is not None and value.storage.buffer.name in w.constants:
+            buffer, table = value.storage.buffer, f"{name}_{outs[i].name}"
+            text = w.constants[buffer.name].replace(f" {buffer.name}[", f" {table}[")
+            outs[i], buffer.name = attrs.evolve(outs[i], table=text), table
+        if value.storage is not place and value.size:
+            if value.size == 1:
+                w.put(place, [Index()] * len(place.shape), value.first())
+            else:
+                w.stored(value, place)
+    w.close()
+    rendering.pruned(w.body, set())
+    rendering.joined(w.body, rendering.words_of(w.body))
+    return rendering.laid_out(w.body, w.buffers)
+
+
+def _prototype(name: str, ins: Sequence[Parameter], outs: Sequence[Parameter], first: str) -> str:
+    parameters = [first] if first else []
+    parameters += [f"const {x.ctype} *restrict {x.name}" for x in ins]
+    parameters += [f"{x.ctype} *restrict {x.name}" for x in outs]
+    return f"int {name}({', '.join(parameters) or 'void'})"
+
+
+def _header(
+    name: str, ins: Sequence[Parameter], outs: Sequence[Parameter], layout: rendering.Layout
+) -> str:
+    guard = f"{name.upper()}_H"
+    lines = [f"/* {name}: a program in C99. Arrays lie in rows and must not overlap; returns 0."]
+    for what, part in (("in", ins), ("out", outs)):
+        lines += [f"   {what:4}{x.name}: {x.aval}" for x in part]
+    lines += ["*/", f"#ifndef {guard}", f"#define {guard}", "", _INCLUDES, ""]
+    lines += [f"#define {name.upper()}_SIZE_{x.name} {x.size}" for x in (*ins, *outs)]
+    lines += [f"\n/* {x.name} is always the same */\n{x.table}" for x in outs if x.table]
+    if layout.sizes:
+        fields = [
+            f"    {syntax.c_type(dtype)} {syntax.suffix(dtype)}[{size}];"
+            for dtype, size in layout.sizes.items()
+        ]
+        size = sum(dtype.itemsize * n for dtype, n in layout.sizes.items())
+        lines += ["", f"/* {size} bytes, of which nothing is kept between calls */"]
+        lines += [f"struct {name}_workspace {{", *fields, "};"]
+        lines += [
+            "",
+            f"{_prototype(f'{name}_in', ins, outs, f'struct {name}_workspace *workspace')};",
+        ]
+    lines += ["", f"{_prototype(name, ins, outs, '')};", "", f"#endif /* {guard} */", ""]
+    return "\n".join(lines)
+
+
+def _source(
+    name: str,
+    w: Writer,
+    ins: Sequence[Parameter],
+    outs: Sequence[Parameter],
+    header: str,
+    layout: rendering.Layout,
+    local: Sequence[Buffer],
+) -> str:
+    body = rendering.rendered(w.body, 1, local)
+    text = "\n".join(body)
+    workspace = f"struct {name}_workspace *workspace" if layout.sizes else ""
+    pointers = [
+        f"    {syntax.c_type(w.buffers[x].dtype)} *const {x} = "
+        f"workspace->{syntax.suffix(w.buffers[x].dtype)} + {place};"
+        for x, place in layout.places.items()
+    ]
+    words = rendering.words_of(w.body)
+    unused = [f"    (void){x.name};" for x in (*ins, *outs) if x.name not in words]
+    constants = [text for name, text in w.constants.items() if name in words]
+    functions = syntax.definitions(text)
+    own = f"{name}_in" if layout.sizes else name
+    parts = [
+        header.rstrip(),
+        "\n".join(_FORMS),
+        "\n".join(functions),
+        "\n\n".join(constants),
+        "\n".join(
+            [
+                _prototype(own, ins, outs, workspace) + " {",
+                *pointers,
+                *unused,
+                text,
+                "    return 0;",
+                "}",
+            ]
+        ),
+    ]
+    if layout.sizes:
+        call = ", ".join(["&workspace", *[x.name for x in (*ins, *outs)]])
+        parts.append(
+            f"{_prototype(name, ins, outs, '')} {{\n    static struct {name}_workspace workspace;\n"
+            f"    return {own}({call});\n}}"
+        )
+    return "\n\n".join([part for part in parts if part]) + "\n"

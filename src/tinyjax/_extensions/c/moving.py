@@ -1,0 +1,320 @@
+"""Operations that move elements: expressions of other indices; slices and updates at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any, Final
+
+from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c.rules import C, CRule
+from tinyjax._extensions.c.syntax import Index
+from tinyjax._extensions.c.writing import Storage, Value, Writer
+from tinyjax._primitives import dynamic_slice, gather_scatter, modes, scatter_mul, windows
+from tinyjax.core.primitives import broadcast, shape as sh, slicing
+from tinyjax.core.tracing import jaxpr as jx
+
+
+def moving(
+    map_index: Callable[[Sequence[Index], Any, Value], Sequence[Index]],
+) -> CRule:
+    """Return the rule of a primitive whose elements are elements of its operand.
+
+    Args:
+        map_index: takes an index of the result, the parameters and the operand; returns the index
+            of the operand.
+    """
+
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        (x,) = operands
+        shape = rules.shape_of(eqn.out_binders[0].aval)
+        of_words = len(shape) - eqn.out_binders[0].aval.ndim
+        if prod(shape) > x.size:
+            x = w.cheap(x)
+        if x.size == 1:
+            return (Value(shape, x.dtype, lambda index: x.first(), x.cost, x.reads),)
+
+        def element(index: Sequence[Index]) -> str:
+            n = len(index) - of_words
+            return x.element([*map_index(index[:n], eqn.params, x), *index[n:]])
+
+        return (x.moved(shape, element),)
+
+    return rule
+
+
+broadcast.broadcast_in_dim_p.def_rule(C)(
+    moving(
+        lambda index, params, x: [
+            Index() if n == 1 else index[i] for i, n in zip(params.dims, x.shape, strict=False)
+        ]
+    )
+)
+sh.transpose_p.def_rule(C)(
+    moving(lambda index, params, x: [index[params.perm.index(i)] for i in range(len(index))])
+)
+sh.rev_p.def_rule(C)(
+    moving(
+        lambda index, params, x: [
+            i * -1 + (x.shape[axis] - 1) if axis in params.axes else i
+            for axis, i in enumerate(index)
+        ]
+    )
+)
+slicing.slice_p.def_rule(C)(
+    moving(
+        lambda index, params, x: [
+            i * step + start
+            for i, start, step in zip(index, params.starts, params.strides, strict=True)
+        ]
+    )
+)
+
+
+@sh.reshape_p.def_rule(C)
+def _reshape(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    (x,), shape = operands, rules.shape_of(eqn.out_binders[0].aval)
+    if x.size <= 1:
+        return (x.moved(shape, lambda index: x.first()),)
+    if [n for n in shape if n > 1] == [n for n in x.shape if n > 1] and x.storage is None:
+
+        def element(index: Sequence[Index]) -> str:
+            kept = iter([i for i, n in zip(index, shape, strict=True) if n > 1])
+            return x.element([next(kept) if n > 1 else Index() for n in x.shape])
+
+        return (x.moved(shape, element),)
+    stored = w.stored(x) if x.storage is not None or x.cost else w.stored(x, _new(w, x))
+    assert stored.storage is not None, "arrays of several elements are stored in memory"
+    place = stored.storage
+    return (w.value(Storage(place.buffer, shape, place.offset)),)
+
+
+def _new(w: Writer, x: Value) -> Storage:
+    return Storage(w.buffer(x.shape, x.dtype), x.shape)
+
+
+@sh.iota_p.def_rule(C)
+def _iota(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    params = eqn.params
+
+    def element(index: Sequence[Index]) -> str:
+        i = index[params.axis]
+        if i.least == i.most:
+            return syntax.constant(i.least, params.dtype)
+        return f"({syntax.c_type(params.dtype)})({i})"
+
+    return (Value(params.shape, params.dtype, element),)
+
+
+@slicing.pad_p.def_rule(C)
+def _pad(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, padding = operands
+    config, padding = eqn.params.config, w.cheap(padding)
+    shape = rules.shape_of(eqn.out_binders[0].aval)
+    if not x.size:
+        return (Value(shape, x.dtype, lambda index: padding.first(), 0, padding.reads),)
+
+    def element(index: Sequence[Index]) -> str:
+        tests, places = [], []
+        for i, n, (low, _, interior) in zip(index, x.shape, config, strict=False):
+            place = i + -low
+            if interior:
+                tests.append(place.test(0, (n - 1) * (interior + 1) + 1))
+                tests.append(f"({place}) % {interior + 1} == 0")
+                places.append(Index.of(f"(({place}) / {interior + 1})", n))
+            else:
+                tests.append(place.test(0, n))
+                places.append(Index(place.terms, place.offset, 0, n - 1))
+        tests = [test for test in tests if test]
+        if "false" in tests:
+            return padding.first()
+        inside = x.element([*places, *index[len(config) :]])
+        return f"({' && '.join(tests)} ? {inside} : {padding.first()})" if tests else inside
+
+    return (Value(shape, x.dtype, element, x.cost + 1, x.reads | padding.reads),)
+
+
+@slicing.concatenate_p.def_rule(C)
+def _concatenate(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    axis = eqn.params.axis
+    out = w.result(rules.shape_of(eqn.out_binders[0].aval), operands[0].dtype)
+    start = 0
+    for x in operands:
+        with w.loops(x.shape) as index:
+            moved = [i + start if j == axis else i for j, i in enumerate(index)]
+            if x.size:
+                w.put(out, moved, x.element(index))
+        start += x.shape[axis]
+    return (w.value(out),)
+
+
+@slicing.split_p.def_rule(C)
+def _split(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, params = w.cheap(operands[0]), eqn.params
+
+    def part(start: int, size: int) -> Value:
+        def element(index: Sequence[Index]) -> str:
+            moved = [i + start if j == params.axis else i for j, i in enumerate(index)]
+            return x.element(moved)
+
+        shape = tuple([size if j == params.axis else n for j, n in enumerate(x.shape)])
+        return x.moved(shape, element)
+
+    starts = accumulate((0, *params.sizes[:-1]))
+    return [part(start, size) for start, size in zip(starts, params.sizes, strict=True)]
+
+
+# Slices and windows whose places are known when the program runs
+
+
+def _start(w: Writer, start: Value, last: int) -> Index:
+    """Return a start as an index, moved so that it is between 0 and ``last``."""
+    if last <= 0:
+        return Index()
+    text = start.first()
+    if text.isdecimal():
+        place = min(int(text), last)
+        return Index(offset=place, least=place, most=place)
+    clamped = f"clamped_{syntax.suffix(start.dtype)}({text}, {last})"
+    name = w.new_name("start")
+    w.close()
+    w.line(f"const int {name} = {clamped};", name)
+    return Index.of(name, last + 1)
+
+
+@dynamic_slice.dynamic_slice_p.def_rule(C)
+def _dynamic_slice(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, *starts = operands
+    sizes = eqn.params.sizes
+    first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, sizes, strict=False)]
+
+    def element(index: Sequence[Index]) -> str:
+        moved = [i + s for i, s in zip(index, first, strict=False)]
+        return x.element([*moved, *index[len(moved) :]])
+
+    return (x.moved(rules.shape_of(eqn.out_binders[0].aval), element),)
+
+
+def _updated(w: Writer, x: Value) -> Storage:
+    """Return the place of an operand's elements that may be written to: its own, or a copy."""
+    if not w.targets and rules.may_overwrite(w, x):
+        assert x.storage is not None, "what may be overwritten is in memory"
+        return x.storage
+    target = w.result(x.shape, x.dtype)
+    if x.size:
+        w.stored(x, target)
+    w.close()
+    return target
+
+
+@dynamic_slice.dynamic_update_slice_p.def_rule(C)
+def _update(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, part, *starts = operands
+    first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, part.shape, strict=False)]
+    if part.reads & x.reads:
+        part = w.stored(part) if part.cost else w.stored(part, _new(w, part))
+    out = _updated(w, x)
+    if not part.size:
+        return (w.value(out),)
+    with w.loops(part.shape) as index:
+        moved = [i + s for i, s in zip(index, first, strict=False)]
+        w.put(out, [*moved, *index[len(moved) :]], part.element(index))
+    return (w.value(out),)
+
+
+def _window_starts(
+    at: windows.Windows, indices: Value, batch: Sequence[Index], clipped: bool
+) -> tuple[list[Index], list[str]]:
+    """Return where a window starts along each axis, and tests of whether it is in bounds."""
+    starts, tests = [Index()] * len(at.shape), []
+    for k, axis in enumerate(at.index_map):
+        number = Index(offset=k, least=k, most=k)
+        text, last = indices.element([*batch, number]), at.shape[axis] - at.sizes[axis]
+        known = None if indices.known is None else indices.known[..., k]
+        if known is not None and known.size and known.min() >= 0 and known.max() <= last:
+            starts[axis] = Index.of(text, last + 1)
+            continue
+        if not clipped:
+            low = f"{text} >= 0 && " * (indices.dtype.kind == "i")
+            tests.append(f"{low}{text} <= {last}")
+        name = f"clamped_{syntax.suffix(indices.dtype)}({text}, {last})"
+        starts[axis] = Index.of(name, last + 1)
+    for axis, of_indices in zip(at.batching, at.indices_batching, strict=True):
+        starts[axis] = batch[of_indices]
+    return starts, tests
+
+
+def _in_window(
+    at: windows.Windows, starts: Sequence[Index], inside: Sequence[Index]
+) -> list[Index]:
+    places = dict(zip(at.window_axes, inside, strict=True))
+    return [s + places[axis] if axis in places else s for axis, s in enumerate(starts)]
+
+
+@gather_scatter.gather_p.def_rule(C)
+def _gather(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, indices = (w.cheap(x) for x in operands)
+    params, aval = eqn.params, eqn.out_binders[0].aval
+    at = gather_scatter.gather_windows(eqn.inputs[0].aval.shape, params)
+    offsets, dtype = params.dimension_numbers.offset_dims, rules.dtype_of(aval)
+    fills = params.mode is modes.GatherScatterMode.FILL_OR_DROP
+    fill = gather_scatter.fill_value(params, aval.dtype).reshape(1).view(dtype)[0] if fills else 0
+
+    def element(index: Sequence[Index]) -> str:
+        own = index[: aval.ndim]
+        batch = [i for j, i in enumerate(own) if j not in offsets]
+        starts, tests = _window_starts(at, indices, batch, not fills)
+        read = x.element([*_in_window(at, starts, [own[j] for j in offsets]), *index[aval.ndim :]])
+        if not tests:
+            return read
+        return f"({' && '.join(tests)} ? {read} : {syntax.constant(fill, dtype)})"
+
+    return (Value(rules.shape_of(aval), dtype, element, 1, x.reads | indices.reads),)
+
+
+#: How a scatter combines an element with an update: forms for floats, integers and bools.
+_COMBINATIONS: Final = {
+    "scatter": ("{1}",) * 3,
+    "scatter_add": ("{} + {}", "add_$({}, {})", "{} || {}"),
+    "scatter_sub": ("{} - {}", "sub_$({}, {})", ""),
+    "scatter_mul": ("{} * {}", "mul_$({}, {})", "{} && {}"),
+    "scatter_max": ("max_$({}, {})", "max_$({}, {})", "{} || {}"),
+    "scatter_min": ("min_$({}, {})", "min_$({}, {})", "{} && {}"),
+}
+
+
+def _scatter(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, indices, updates = operands
+    indices = w.cheap(indices)
+    if (updates.reads | indices.reads) & x.reads:
+        updates = w.stored(updates) if updates.cost else w.stored(updates, _new(w, updates))
+    out, params = _updated(w, x), eqn.params
+    shape, own = eqn.inputs[0].aval.shape, eqn.inputs[2].aval.ndim
+    at = gather_scatter.scatter_windows(shape, eqn.inputs[2].aval.shape, params)
+    inside = params.dimension_numbers.update_window_dims
+    forms = _COMBINATIONS[eqn.primitive.name]
+    form = forms[0 if x.dtype.kind == "f" else 2 if x.dtype.kind == "b" else 1]
+    form = form.replace("$", syntax.suffix(x.dtype))
+    if not updates.size or not x.size:
+        return (w.value(out),)
+    outside = [j for j in range(own) if j not in inside]
+    sizes = [[updates.shape[j] for j in axes] for axes in (outside, inside)]
+    # of windows that overlap the last stays, so they are the outer loops
+    with w.loops(sizes[0]) as batch, w.loops([*sizes[1], *updates.shape[own:]]) as window:
+        at_axis = dict(zip((*outside, *inside), (*batch, *window), strict=False))
+        index = [*[at_axis[j] for j in range(own)], *window[len(inside) :]]
+        clipped = params.mode is modes.GatherScatterMode.CLIP
+        starts, tests = _window_starts(at, indices, batch, clipped)
+        place = out.at([*_in_window(at, starts, [index[j] for j in inside]), *index[own:]])
+        text = f"{place} = {form.format(place, updates.element(index))};"
+        fills = w.filled(out)
+        w.line(f"if ({' && '.join(tests)}) {text}" if tests else text, fills)
+    return (w.value(out),)
+
+
+for _primitive in (
+    *(gather_scatter.scatter_p, gather_scatter.scatter_add_p, gather_scatter.scatter_sub_p),
+    *(gather_scatter.scatter_min_p, gather_scatter.scatter_max_p, scatter_mul.scatter_mul_p),
+):
+    _primitive.def_rule(C)(_scatter)

@@ -1,0 +1,482 @@
+"""Operations that combine elements: reductions, products, cumulative sums, windows, sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+from tinyjax import dtypes
+from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c.rules import C
+from tinyjax._extensions.c.syntax import Index
+from tinyjax._extensions.c.writing import Storage, Value, Writer, bare
+from tinyjax._primitives import arg_extrema, convolution, cumulative, dot, reduce_window, sort
+from tinyjax.core.primitives import broadcast, reduce
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+
+#: How two elements are combined: forms for floats, integers and bools, and the first value.
+_SUM: Final = (("{} + {}", "add_$({}, {})", ""), lambda dtype: 0)
+_PRODUCT: Final = (("{} * {}", "mul_$({}, {})", ""), lambda dtype: 1)
+#: The products of a dot product.
+_OF_DOT: Final = (("{} * {}", "mul_$({}, {})", "({} && {})"), lambda dtype: 1)
+_MAX: Final = (("max_$({}, {})", "max_$({}, {})", "{} || {}"), reduce.lowest)
+_MIN: Final = (("min_$({}, {})", "min_$({}, {})", "{} && {}"), reduce.highest)
+_AND: Final = (("", "{} & {}", "{} && {}"), reduce.all_ones)
+_OR: Final = (("", "{} | {}", "{} || {}"), lambda dtype: 0)
+_XOR: Final = (("", "{} ^ {}", "{} != {}"), lambda dtype: 0)
+_Combination = tuple[tuple[str, str, str], Callable[[Any], Any]]
+
+
+def _combined(combination: _Combination, x: str, y: str, dtype: Any) -> str:
+    forms, _ = combination
+    form = forms[0 if dtype.kind == "f" else 2 if dtype.kind == "b" else 1]
+    return form.replace("$", syntax.suffix(dtype)).format(x, y)
+
+
+def _first(combination: _Combination, dtype: Any) -> str:
+    return syntax.constant(combination[1](dtype), dtype)
+
+
+def _accumulate(
+    w: Writer, place: str, text: str, combination: _Combination, dtype: Any, fills: str = ""
+) -> None:
+    combined = _combined(combination, place, text, dtype)
+    head = f"{place} + "
+    plain = combined.startswith(head) and dtype.kind == "f"
+    w.line(f"{place} += {combined[len(head) :]};" if plain else f"{place} = {combined};", fills)
+
+
+#: Sums of so many floats are made in lanes, which a processor adds at once; rounding loses less.
+_LANES: Final = 8
+
+
+def _sum(
+    w: Writer, name: str, sizes: Sequence[int], dtype: dtypes.DType, term: Callable[..., str]
+) -> None:
+    """Write a variable that is a sum of terms, over all indices of some sizes."""
+    ctype, total = syntax.c_type(dtype), _SUM if dtype.kind != "b" else _OR
+    count = sizes[-1] // _LANES * _LANES if sizes and dtype.kind == "f" else 0
+    if count < 2 * _LANES:
+        w.line(f"{ctype} {name} = {syntax.constant(0, dtype)};", name)
+        with w.loops(sizes, "k") as k:
+            _accumulate(w, name, term(k), total, dtype, name)
+        return
+    lanes = w.new_name("lanes")
+    w.line(f"{ctype} {lanes}[{_LANES}] = {{0}};", lanes)
+    rest = w.new_name("rest")
+    w.line(f"{ctype} {rest} = 0;", rest)
+    with w.loops(sizes[:-1], "k") as outer:
+        with w.loop(count // _LANES, "k") as k, w.loop(_LANES, "lane") as lane:
+            text = bare(term([*outer, k * _LANES + lane]))
+            w.line(f"{lanes}[{lane}] += {text};", lanes)
+        if sizes[-1] > count:
+            with w.loop(sizes[-1] - count, "k") as k:
+                w.line(f"{rest} += {bare(term([*outer, k + count]))};", rest)
+    halves = [f"({lanes}[{i}] + {lanes}[{i + 4}])" for i in range(4)]
+    pairs = f"({halves[0]} + {halves[2]}) + ({halves[1]} + {halves[3]})"
+    w.line(f"const {ctype} {name} = {pairs} + {rest};", name)
+
+
+def _filled(w: Writer, place: Storage, number: Any) -> None:
+    """Write a number into all elements of a result, in a loop of its own."""
+    w.close()
+    w.stored(rules.splat(number, place.shape, place.buffer.dtype), place)
+    w.close()
+
+
+def _reducer(combination: _Combination) -> rules.CRule:
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        (x,), axes = operands, eqn.params.axes
+        kept = [i for i in range(len(x.shape)) if i not in axes]
+        start = _first(combination, x.dtype)
+        shape = tuple([x.shape[i] for i in kept])
+        ctype = syntax.c_type(x.dtype)
+
+        def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
+            index = dict(zip((*kept, *axes), (*outer, *inner), strict=True))
+            return x.element([index[i] for i in range(len(x.shape))])
+
+        def total(outer: Sequence[Index], name: str) -> None:
+            sizes = [x.shape[i] for i in axes]
+            if combination is _SUM:
+                _sum(w, name, sizes, x.dtype, lambda inner: term(outer, inner))
+                return
+            w.line(f"{ctype} {name} = {start};", name)
+            with w.loops(sizes) as inner:
+                _accumulate(w, name, term(outer, inner), combination, x.dtype, name)
+
+        if prod(shape) == 1:
+            made = w.variable(x.dtype)
+            total([Index()] * len(kept), made.name)
+            return (Value(shape, x.dtype, lambda index: made.name),)
+        out = w.result(shape, x.dtype)
+        if not axes or (kept[-1] == len(x.shape) - 1 and len(kept) < len(x.shape)):
+            # by rows: the last axis stays
+            _filled(w, out, combination[1](x.dtype))
+            with w.loops(x.shape) as index:
+                place = out.at([index[i] for i in kept])
+                text = x.element(index)
+                _accumulate(w, place, text, combination, x.dtype, w.filled(out))
+            return (w.value(out),)
+        with w.loops(shape) as outer:
+            name = w.new_name("total")
+            total(outer, name)
+            w.put(out, outer, name)
+        return (w.value(out),)
+
+    return rule
+
+
+_REDUCTIONS: Final[dict[prim.Primitive[Any], _Combination]] = {
+    broadcast.reduce_sum_p: _SUM,
+    reduce.reduce_prod_p: _PRODUCT,
+    reduce.reduce_max_p: _MAX,
+    reduce.reduce_min_p: _MIN,
+    reduce.reduce_and_p: _AND,
+    reduce.reduce_or_p: _OR,
+    reduce.reduce_xor_p: _XOR,
+}
+for _primitive, _combination in _REDUCTIONS.items():
+    _primitive.def_rule(C)(_reducer(_combination))
+
+
+def _arg(operator: str) -> rules.CRule:
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        (x,), axis = (w.cheap(operands[0]),), eqn.params.axis
+        shape, dtype = rules.shape_of(eqn.out_binders[0].aval), eqn.params.dtype
+        out = Storage(w.buffer(shape, dtype), shape)
+        with w.loops(shape) as outer:
+            best, place = w.new_name("best"), w.new_name("place")
+            at = [*outer[:axis], Index(), *outer[axis:]]
+            w.line(f"{syntax.c_type(x.dtype)} {best} = {x.element(at)};")
+            w.line(f"int {place} = 0;", place)
+            with w.loop(x.shape[axis]) as i:
+                text = x.element([*outer[:axis], i, *outer[axis:]])
+                # the first NaN counts as the best
+                test = f"{text} {operator} {best}"
+                if x.dtype.kind == "f":
+                    test += f" || ({text} != {text} && {best} == {best})"
+                with w.inside(f"if ({test})"):
+                    w.line(f"{best} = {text};")
+                    w.line(f"{place} = {i};", place)
+            w.put(out, outer, f"({syntax.c_type(dtype)}){place}")
+        return (w.value(out),)
+
+    return rule
+
+
+arg_extrema.argmax_p.def_rule(C)(_arg(">"))
+arg_extrema.argmin_p.def_rule(C)(_arg("<"))
+
+
+# Products
+
+
+@dot.dot_general_p.def_rule(C)
+def _dot(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    """Write a product: sums of products, with the loop innermost along which memory is read."""
+    params, dtype = eqn.params, eqn.params.dtype
+    x, y = (w.cheap(_converted(operand, dtype)) for operand in operands)
+    free_x = [i for i in range(len(x.shape)) if i not in (*params.lhs_batch, *params.lhs_contract)]
+    free_y = [i for i in range(len(y.shape)) if i not in (*params.rhs_batch, *params.rhs_contract)]
+    counts = [x.shape[i] for i in params.lhs_contract]
+    batch = [x.shape[i] for i in params.lhs_batch]
+    rows, columns = [x.shape[i] for i in free_x], [y.shape[i] for i in free_y]
+    shape = rules.shape_of(eqn.out_binders[0].aval)
+
+    def product(
+        b: Sequence[Index], row: Sequence[Index], column: Sequence[Index], k: Sequence[Index]
+    ) -> str:
+        left = dict(
+            zip((*params.lhs_batch, *free_x, *params.lhs_contract), (*b, *row, *k), strict=True)
+        )
+        right = dict(
+            zip((*params.rhs_batch, *free_y, *params.rhs_contract), (*b, *column, *k), strict=True)
+        )
+        texts = [z.element([at[i] for i in sorted(at)]) for z, at in ((x, left), (y, right))]
+        return _combined(_OF_DOT, texts[0], texts[1], dtype)
+
+    if prod(counts) == 1:
+
+        def element(index: Sequence[Index]) -> str:
+            middle = len(batch) + len(rows)
+            b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
+            return f"({product(b, row, column, [Index()] * len(counts))})"
+
+        return (Value(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
+    total = _SUM if dtype.kind != "b" else _OR
+    if prod(shape) == 1:
+        made = w.variable(dtype)
+        b, row, column = ([Index()] * len(part) for part in (batch, rows, columns))
+        _sum(w, made.name, counts, dtype, lambda k: product(b, row, column, k))
+        return (Value(shape, dtype, lambda index: made.name),)
+    out = w.result(shape, dtype)
+    by_rows = prod(columns) > 1 and _is_next(y, free_y)
+    if by_rows:
+        _filled(w, out, 0)
+        with (
+            w.loops(batch, "b") as b,
+            w.loops(rows) as row,
+            w.loops(counts, "k") as k,
+            w.loops(columns, "j") as column,
+        ):
+            text = product(b, row, column, k)
+            _accumulate(w, out.at([*b, *row, *column]), text, total, dtype, w.filled(out))
+        return (w.value(out),)
+    with w.loops(batch, "b") as b, w.loops(rows) as row, w.loops(columns, "j") as column:
+        name = w.new_name("total")
+        _sum(w, name, counts, dtype, lambda k: product(b, row, column, k))
+        w.put(out, [*b, *row, *column], name)
+    return (w.value(out),)
+
+
+def _converted(x: Value, dtype: Any) -> Value:
+    if x.dtype == dtype:
+        return x
+    ctype = syntax.c_type(dtype)
+    return Value(x.shape, dtype, lambda index: f"({ctype}){x.element(index)}", x.cost + 1, x.reads)
+
+
+def _is_next(x: Value, axes: Sequence[int]) -> bool:
+    """Return whether elements along the last of some axes are next to each other in memory."""
+    start: list[Index] = [Index()] * len(x.shape)
+    moved = [Index.of("@", 2) if i == axes[-1] else Index() for i in range(len(x.shape))]
+    first, second = x.element(start), x.element(moved)
+    return "* @" not in second and first != second
+
+
+# Cumulative operations, recurrences, windows
+
+
+def _cumulative(combination: _Combination) -> rules.CRule:
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        (x,) = operands
+
+        wide = _carrier(x.dtype)
+
+        def step(total: str, index: Sequence[Index]) -> str:
+            return _combined(combination, total, x.element(index), wide)
+
+        return _along(w, x, eqn.params, _first(combination, wide), step)
+
+    return rule
+
+
+def _along(
+    w: Writer, x: Value, params: Any, start: str, step: Callable[[str, Sequence[Index]], str]
+) -> Sequence[Value]:
+    """Write a loop along an axis that keeps all totals, which are of double precision."""
+    axis, size = params.axis, x.shape[params.axis]
+    out = w.result(x.shape, x.dtype)
+    with w.loops([*x.shape[:axis], *x.shape[axis + 1 :]]) as outer:
+        name = w.new_name("total")
+        w.line(f"{syntax.c_type(_carrier(x.dtype))} {name} = {start};")
+        with w.loop(size) as i:
+            at = i * -1 + (size - 1) if params.reverse else i
+            index = [*outer[:axis], at, *outer[axis:]]
+            w.line(f"{name} = {step(name, index)};")
+            w.put(out, index, f"({syntax.c_type(x.dtype)}){name}")
+    return (w.value(out),)
+
+
+def _carrier(dtype: dtypes.DType) -> dtypes.DType:
+    """Return the dtype of totals: ones in single precision would add up to no more than 2**24."""
+    return dtypes.float64 if dtype == dtypes.float32 else dtype
+
+
+for _primitive, _combination in (
+    (cumulative.cumsum_p, _SUM),
+    (cumulative.cumprod_p, _PRODUCT),
+    (cumulative.cummax_p, _MAX),
+    (cumulative.cummin_p, _MIN),
+    (cumulative.cumlogsumexp_p, (("logaddexp_$({}, {})", "", ""), reduce.lowest)),
+):
+    _primitive.def_rule(C)(_cumulative(_combination))
+
+
+@cumulative.linear_recurrence_p.def_rule(C)
+def _recurrence(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    a, b = operands
+
+    def step(total: str, index: Sequence[Index]) -> str:
+        product = _combined(_PRODUCT, a.element(index), total, wide)
+        return _combined(_SUM, product, b.element(index), wide)
+
+    wide = _carrier(b.dtype)
+    return _along(w, b, eqn.params, "0", step)
+
+
+def _windows(combination: _Combination) -> rules.CRule:
+    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+        x, params = w.cheap(operands[0]), eqn.params
+        shape = rules.shape_of(eqn.out_binders[0].aval)
+        out = w.result(shape, x.dtype)
+        with w.loops(shape) as outer:
+            name = w.new_name("total")
+            w.line(f"{syntax.c_type(x.dtype)} {name} = {_first(combination, x.dtype)};")
+            with w.loops(params.window, "k") as inner:
+                test, places = _window_places(
+                    outer,
+                    inner,
+                    x.shape,
+                    *(params.strides, params.padding, params.base_dilation, params.window_dilation),
+                )
+                text = _combined(combination, name, x.element(places), x.dtype)
+                w.line(f"if ({test}) {name} = {text};" if test else f"{name} = {text};")
+            w.put(out, outer, name)
+        return (w.value(out),)
+
+    return rule
+
+
+reduce_window.reduce_window_sum_p.def_rule(C)(_windows(_SUM))
+reduce_window.reduce_window_max_p.def_rule(C)(_windows(_MAX))
+reduce_window.reduce_window_min_p.def_rule(C)(_windows(_MIN))
+
+
+@convolution.conv_general_dilated_p.def_rule(C)
+def _convolution(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    params, dtype = eqn.params, eqn.params.dtype
+    x, kernel = (w.cheap(_converted(operand, dtype)) for operand in operands)
+    of_x, of_kernel, of_out = params.numbers
+    shape = rules.shape_of(eqn.out_binders[0].aval)
+    out = w.result(shape, dtype)
+    channels, window = kernel.shape[of_kernel[1]], [kernel.shape[i] for i in of_kernel[2:]]
+
+    def group(feature: Index, count: int) -> Index:
+        size = shape[of_out[1]] // count
+        return Index.of(f"(({feature}) / {size})", count) if count > 1 else Index()
+
+    def placed(axes: Sequence[int], index: Sequence[Index]) -> list[Index]:
+        places = dict(zip(axes, index, strict=True))
+        return [places[i] for i in range(len(axes))]
+
+    with w.loops(shape) as at:
+        batch, feature, *place = (at[i] for i in of_out)
+        batch += group(feature, params.batch_groups) * shape[of_out[0]]
+        first = group(feature, params.feature_groups) * channels
+        name = w.new_name("total")
+        w.line(f"{syntax.c_type(dtype)} {name} = 0;")
+        with w.loop(channels, "channel") as channel, w.loops(window, "k") as inner:
+            tests, spaces = _window_places(
+                place,
+                inner,
+                [x.shape[i] for i in of_x[2:]],
+                *(params.strides, params.padding, params.lhs_dilation, params.rhs_dilation),
+            )
+            left = x.element(placed(of_x, [batch, first + channel, *spaces]))
+            right = kernel.element(placed(of_kernel, [feature, channel, *inner]))
+            text = _combined(_SUM, name, f"({_combined(_PRODUCT, left, right, dtype)})", dtype)
+            w.line(f"if ({tests}) {name} = {text};" if tests else f"{name} = {text};")
+        w.put(out, at, name)
+    return (w.value(out),)
+
+
+def _window_places(
+    outer: Sequence[Index],
+    inner: Sequence[Index],
+    shape: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    holes: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[str, list[Index]]:
+    """Return a test of whether an element of a window is in the array, and its place there."""
+    tests, places = [], []
+    for axis, n in enumerate(shape):
+        at = outer[axis] * strides[axis] + inner[axis] * dilation[axis] + -padding[axis][0]
+        hole = holes[axis]
+        tests.append(at.test(0, (n - 1) * hole + 1))
+        if hole > 1:
+            tests.append(f"({at}) % {hole} == 0")
+            at = Index.of(f"(({at}) / {hole})", n)
+        places.append(at)
+    return " && ".join([test for test in tests if test]), places
+
+
+# Sorting
+
+
+def _order(
+    w: Writer, keys: Sequence[Value], axis: int, outer: Sequence[Index], form: str, operator: str
+) -> Callable[[Index], Index]:
+    """Write the places of elements along an axis in order, by merging ever longer runs.
+
+    Args:
+        w: the writer.
+        keys: what is compared, the first key first.
+        axis: the axis.
+        outer: the index along the others.
+        form: the function that makes comparable integers of floats.
+        operator: says whether one element comes before another.
+
+    Returns:
+        A function from a rank to the place of the element.
+    """
+    n = keys[0].shape[axis]
+    if n == 1:
+        return lambda rank: rank
+    order, merged = (w.buffer((n,), dtypes.int32, name).name for name in ("order", "merged"))
+
+    def key(x: Value, place: str) -> str:
+        text = x.element([*outer[:axis], Index.of(place, n), *outer[axis:]])
+        return f"{form}_{syntax.suffix(x.dtype)}({text})" if x.dtype.kind == "f" else text
+
+    def before(x: str, y: str) -> str:
+        text = ""
+        for value in reversed(keys):
+            a, b = key(value, x), key(value, y)
+            text = f"{a} {operator} {b}" + (f" || ({a} == {b} && ({text}))" if text else "")
+        return text
+
+    with w.loop(n) as i:
+        w.line(f"{order}[{i}] = {i};")
+    names = [w.new_name(x) for x in ("width", "start", "middle", "stop", "left", "right", "rank")]
+    width, start, middle, stop, left, right, rank = names
+    end = "{0} + {1} < {2} ? {0} + {1} : {2}".format
+    with (
+        w.inside(f"for (int {width} = 1; {width} < {n}; {width} *= 2)", repeats=True),
+        w.inside(f"for (int {start} = 0; {start} < {n}; {start} += 2 * {width})", repeats=True),
+    ):
+        w.line(f"const int {middle} = {end(start, width, n)};")
+        w.line(f"const int {stop} = {end(middle, width, n)};")
+        w.line(f"int {left} = {start}, {right} = {middle};")
+        with w.inside(f"for (int {rank} = {start}; {rank} < {stop}; ++{rank})", repeats=True):
+            later = before(f"{order}[{right}]", f"{order}[{left}]")
+            w.line(
+                f"const bool {rank}_left = {left} < {middle} && ({right} >= {stop} || !({later}));"
+            )
+            w.line(f"{merged}[{rank}] = {order}[{rank}_left ? {left}++ : {right}++];")
+        with w.inside(f"for (int {rank} = {start}; {rank} < {stop}; ++{rank})", repeats=True):
+            w.line(f"{order}[{rank}] = {merged}[{rank}];")
+    return lambda rank: Index.of(f"{order}[{rank}]", n)
+
+
+@sort.sort_p.def_rule(C)
+def _sort(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    params, values = eqn.params, [w.cheap(x) for x in operands]
+    axis, shape = params.axis, values[0].shape
+    outs = [w.result(shape, x.dtype, i) for i, x in enumerate(values)]
+    # alone, zeros are ordered by their signs
+    form = "lone" if len(values) == 1 else "sortable"
+    with w.loops([*shape[:axis], *shape[axis + 1 :]]) as outer:
+        place = _order(w, values[: params.num_keys], axis, outer, form, "<")
+        with w.loop(shape[axis]) as rank:
+            for x, out in zip(values, outs, strict=True):
+                text = x.element([*outer[:axis], place(rank), *outer[axis:]])
+                w.put(out, [*outer[:axis], rank, *outer[axis:]], text)
+    return [w.value(out) for out in outs]
+
+
+@sort.top_k_p.def_rule(C)
+def _top_k(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    x, axis = w.cheap(operands[0]), len(operands[0].shape) - 1
+    shape = rules.shape_of(eqn.out_binders[0].aval)
+    out, places = w.result(shape, x.dtype), w.result(shape, dtypes.int32, 1)
+    with w.loops(shape[:-1]) as outer:
+        place = _order(w, [x], axis, outer, "ordinal", ">")
+        with w.loop(shape[-1]) as rank:
+            w.put(out, [*outer, rank], x.element([*outer, place(rank)]))
+            w.put(places, [*outer, rank], str(place(rank)))
+    return (w.value(out), w.value(places))

@@ -1,0 +1,381 @@
+"""The text of a function in C while it is written: values, loops, and where arrays are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, count, product
+from math import prod
+from typing import Final, TypeAlias
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax._base import frames
+from tinyjax._extensions.c import syntax
+from tinyjax._extensions.c.syntax import Index
+from tinyjax.dtypes import HostArray
+
+Shape: TypeAlias = tuple[int, ...]
+#: From an index to the expression of an element.
+Element: TypeAlias = Callable[[Sequence[Index]], str]
+
+#: So many elements are written one by one.
+_UNROLLED: Final = 4
+#: Expressions of more operations are divided, so that they can be read.
+_LONG: Final = 12
+_LONG_IN_LOOPS: Final = 60
+
+
+@attrs.define(eq=False)
+class Line:
+    """A statement, which is dropped where nothing reads the variable that it ``fills``."""
+
+    text: str
+    fills: str = ""
+    source: frames.Source | None = None
+
+
+@attrs.define(eq=False)
+class Block:
+    """Statements in braces after a head, or without either; ``repeats`` says that it is a loop."""
+
+    head: str = ""
+    lines: list[Line | Block] = attrs.field(factory=list)
+    repeats: bool = False
+    source: frames.Source | None = None
+
+
+@attrs.define(eq=False)
+class Buffer:
+    """An array in memory, or a variable.
+
+    Attributes:
+        name: its name in C.
+        shape: its shape.
+        dtype: the type of its elements.
+        block: the block that made it, and may write to it again; None for arguments and constants.
+        is_variable: whether it is a variable of C with one element.
+        is_kept: whether it is read after the text that writes to it, in the next iteration of a
+            loop or by the caller.
+    """
+
+    name: str
+    shape: Shape
+    dtype: dtypes.DType
+    block: Block | None = None
+    is_variable: bool = False
+    is_kept: bool = False
+
+
+@attrs.frozen(eq=False)
+class Storage:
+    """A place in a buffer where an array lies in rows."""
+
+    buffer: Buffer
+    shape: Shape
+    offset: Index = attrs.field(factory=Index)
+
+    @property
+    def pointer(self) -> str:
+        """The address of its first element."""
+        name = self.buffer.name
+        at = str(self.offset)
+        return f"&{name}" if self.buffer.is_variable else name if at == "0" else f"({name} + {at})"
+
+    def at(self, index: Sequence[Index]) -> str:
+        """Write an element."""
+        if self.buffer.is_variable:
+            return self.buffer.name
+        return f"{self.buffer.name}[{self.offset + syntax.linear(index, self.shape)}]"
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """The value of a variable of a program.
+
+    Attributes:
+        shape: its shape; keys have an axis of two words more.
+        dtype: its dtype; that of the words for keys.
+        element: writes an element.
+        cost: how many operations an element takes; 0 where it is only read.
+        reads: the buffers that elements are read from.
+        storage: where it is in memory, if it is.
+        known: its elements, where they are a constant.
+    """
+
+    shape: Shape
+    dtype: dtypes.DType
+    element: Element
+    cost: int = 0
+    reads: frozenset[Buffer] = frozenset()
+    storage: Storage | None = None
+    known: HostArray | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def first(self) -> str:
+        """Write the first element, of a value that has one."""
+        return self.element([Index()] * len(self.shape))
+
+    def moved(self, shape: Shape, element: Element, cost: int = 0) -> Value:
+        """Return a value whose elements are elements of this one."""
+        return Value(shape, self.dtype, element, self.cost + cost, self.reads)
+
+
+@attrs.define
+class _OpenLoop:
+    """A loop over all indices of a shape, to which statements may be added."""
+
+    inner: Block
+    shape: Shape
+    index: list[Index]
+    variables: dict[Buffer, str]
+
+
+class Writer:
+    """Writes the body of a function.
+
+    Attributes:
+        body: the outermost block.
+        block: the block that is written.
+        source: the user's line that is written.
+        name: the name that the user's line gives its result.
+        targets: where results of the equation belong, by number.
+        constants: definitions of arrays of constants, by their names.
+    """
+
+    def __init__(self) -> None:
+        self.body = self.block = Block()
+        self.source: frames.Source | None = None
+        self.name = ""
+        self.targets: dict[int, Storage] = {}
+        self.constants: dict[str, str] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self._loop: _OpenLoop | None = None
+        self._names: set[str] = set(syntax.RESERVED)
+        self._counters: list[str] = []
+        self._reads: list[tuple[Buffer, bool]] = []
+
+    # names and memory
+
+    def new_name(self, base: str = "") -> str:
+        """Return a name that nothing has, like another one."""
+        stem = re.sub(r"\W", "_", base or self.name or "v") or "v"
+        stem = f"v{stem}" if stem[0].isdigit() else stem
+        name, n = stem, 1
+        while name in self._names or syntax.helper(name):
+            n += 1
+            name = f"{stem}_{n}"
+        self._names.add(name)
+        return name
+
+    def buffer(self, shape: Shape, dtype: dtypes.DType, name: str = "") -> Buffer:
+        """Return a new array of the block."""
+        made = Buffer(self.new_name(name), shape, dtype, self.block)
+        self.buffers[made.name] = made
+        return made
+
+    def result(self, shape: Shape, dtype: dtypes.DType, number: int = 0) -> Storage:
+        """Return where a result of the equation is to be written."""
+        target = self.targets.get(number)
+        return Storage(self.buffer(shape, dtype), shape) if target is None else target
+
+    def variable(self, dtype: dtypes.DType, name: str = "") -> Buffer:
+        """Return a new variable of C, which is not declared yet."""
+        return Buffer(self.new_name(name), (), dtype, self.block, is_variable=True)
+
+    def value(self, storage: Storage) -> Value:
+        """Return the value that a place in memory has."""
+        buffer = storage.buffer
+
+        def element(index: Sequence[Index]) -> str:
+            loop = self._loop
+            if loop is not None and buffer in loop.variables:
+                same = [str(i) for i in index] == [str(i) for i in loop.index]
+                self._reads.append((buffer, same))
+                if same:
+                    return loop.variables[buffer]
+            return storage.at(index)
+
+        return Value(storage.shape, buffer.dtype, element, 0, frozenset([buffer]), storage)
+
+    def _counter(self, name: str, inside: Sequence[str] = ()) -> str:
+        """Return the name of a loop's counter, which no loop around it has."""
+        names = (f"{name}{n or ''}" for n in count())
+        letters = iter("ijkl") if name == "i" else iter(())
+        taken = {*self._counters, *inside}
+        return next(x for x in chain(letters, names) if x not in taken)
+
+    # statements
+
+    def line(self, text: str, fills: str = "") -> None:
+        """Write a statement."""
+        self.close()
+        self.block.lines.append(Line(text, fills, self.source))
+
+    def put(self, storage: Storage, index: Sequence[Index], text: str) -> None:
+        """Write an element of a result."""
+        self.line(f"{storage.at(index)} = {bare(text)};", self.filled(storage))
+
+    def filled(self, storage: Storage) -> str:
+        """Return the name of what statements fill that are dropped where nothing reads it."""
+        return "" if storage.buffer.is_kept else storage.buffer.name
+
+    def close(self) -> None:
+        """End the loop over elements that is open, if one is."""
+        self._loop = None
+
+    @contextmanager
+    def inside(self, head: str, repeats: bool = False) -> Iterator[Block]:
+        """Write a block after ``head``."""
+        self.close()
+        outer, self.block = self.block, Block(head, [], repeats, self.source)
+        outer.lines.append(self.block)
+        try:
+            yield self.block
+        finally:
+            self.close()
+            self.block = outer
+
+    @contextmanager
+    def loop(self, size: int, name: str = "i") -> Iterator[Index]:
+        """Write a loop with a counter; none is needed where there is one iteration."""
+        if size == 1:
+            yield Index()
+            return
+        counter = self._counter(name)
+        head = f"for (int {counter} = 0; {counter} < {size}; ++{counter})"
+        with self.inside(head, repeats=True):
+            self._counters.append(counter)
+            yield Index.of(counter, size)
+            self._counters.pop()
+
+    @contextmanager
+    def loops(self, shape: Sequence[int], name: str = "i") -> Iterator[list[Index]]:
+        """Write loops over all indices of a shape, the last innermost."""
+        if not shape:
+            yield []
+            return
+        with self.loop(shape[0], name) as first, self.loops(shape[1:], name) as rest:
+            yield [first, *rest]
+
+    # values in variables and in memory
+
+    def _written(self, value: Value, index: Sequence[Index]) -> tuple[str, bool, bool]:
+        """Write an element; say whether it reads the open loop's variables, and others of them."""
+        outer, self._reads = self._reads, []
+        text = value.element(index)
+        reads, self._reads = self._reads, outer
+        outer.extend(reads)
+        return text, bool(reads), any(not same for _, same in reads)
+
+    def scalar(self, value: Value, name: str = "") -> Value:
+        """Return a value of one element as one that costs nothing: a variable of C."""
+        if not value.cost and not value.reads:
+            return value
+        text, depends, _ = self._written(value, [Index()] * len(value.shape))
+        if depends:
+            self.close()
+            text = value.first()
+        made = self.variable(value.dtype, name)
+        declared = f"const {syntax.c_type(value.dtype)} {made.name} = {bare(text)};"
+        line = Line(declared, made.name, self.source)
+        place = len(self.block.lines) - (self._loop is not None)
+        self.block.lines.insert(place, line)
+        return Value(value.shape, value.dtype, lambda index: made.name)
+
+    def stored(self, value: Value, target: Storage | None = None, name: str = "") -> Value:
+        """Write a value into memory, or a variable, unless it is there.
+
+        Args:
+            value: the value.
+            target: where it belongs; anywhere by default.
+            name: its name.
+        """
+        if target is None:
+            if value.storage is not None or not value.size:
+                return value
+            if value.size == 1:
+                return self.scalar(value, name)
+            target = Storage(self.buffer(value.shape, value.dtype, name), value.shape)
+        if value.storage is not None and value.size > 1:
+            self._copy(value, value.storage, target)
+        elif value.size:
+            self._fill(value, target)
+        return self.value(target)
+
+    def cheap(self, value: Value) -> Value:
+        """Return a value whose elements may be read several times."""
+        return self.stored(value) if value.cost else value
+
+    def kept(self, value: Value, uses: int, name: str = "") -> Value:
+        """Return a value that is used so often: in memory, or still to be written."""
+        if not value.cost or not value.size:
+            return value
+        most = _LONG if value.size == 1 else _LONG_IN_LOOPS
+        return self.stored(value, name=name) if uses > 1 or value.cost > most else value
+
+    def _copy(self, value: Value, source: Storage, target: Storage) -> None:
+        self.line(
+            f"memcpy({target.pointer}, {source.pointer}, "
+            f"{value.size} * sizeof({syntax.c_type(value.dtype)}));",
+            self.filled(target),
+        )
+
+    def _fill(self, value: Value, target: Storage) -> None:
+        if value.size <= _UNROLLED:
+            for place in product(*map(range, value.shape)):
+                index = [Index(offset=i, least=i, most=i) for i in place]
+                text, depends, _ = self._written(value, index)
+                if depends:
+                    self.close()
+                    text = value.element(index)
+                self.put(target, index, text)
+            return
+        loop, text, conflict = self._loop, "", True
+        if loop is not None and loop.shape == value.shape:
+            text, _, conflict = self._written(value, loop.index)
+        if loop is None or conflict:
+            loop = self._open(value.shape)
+            text = value.element(loop.index)
+            self._loop = loop
+        name = self.new_name(f"{target.buffer.name}_e")
+        declared = f"const {syntax.c_type(value.dtype)} {name} = {bare(text)};"
+        loop.inner.lines += [
+            Line(declared, name, self.source),
+            Line(f"{target.at(loop.index)} = {name};", self.filled(target), self.source),
+        ]
+        if target.buffer.shape == target.shape:
+            loop.variables[target.buffer] = name
+
+    def _open(self, shape: Shape) -> _OpenLoop:
+        self.close()
+        inner, index, counters = self.block, list[Index](), list[str]()
+        for n in shape:
+            if n == 1:
+                index.append(Index())
+                continue
+            counters.append(self._counter("i", counters))
+            head = f"for (int {counters[-1]} = 0; {counters[-1]} < {n}; ++{counters[-1]})"
+            block = Block(head, [], repeats=True, source=self.source)
+            inner.lines.append(block)
+            inner = block
+            index.append(Index.of(counters[-1], n))
+        return _OpenLoop(inner, shape, index, {})
+
+
+def bare(text: str) -> str:
+    """Return an expression without the parentheses around all of it."""
+    if not text.startswith("(") or not text.endswith(")"):
+        return text
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth and place < len(text) - 1:
+            return text
+    return text[1:-1]

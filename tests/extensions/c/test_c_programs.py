@@ -1,0 +1,385 @@
+"""``export.c``: whole programs, their text, their memory, and what is refused."""
+
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from batches import SANITIZED, STRICT, called, library
+
+import tinyjax
+import tinyjax.numpy as jnp
+from raising import raises
+from tinyjax import export, lax, random, tree
+from tinyjax.autodiff import jacobian
+from tinyjax.errors import ArgumentError, ExportError, PlatformError
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+RNG = np.random.default_rng(0)
+
+
+def pendulum(theta: Any, y: Any) -> Any:
+    def slope(y: Any) -> Any:
+        return jnp.array([y[1], -theta[0] * jnp.sin(y[0]) - theta[1] * y[1]])
+
+    def step(y: Any, _: None) -> tuple[Any, None]:
+        h = 0.01
+        k1 = slope(y)
+        k2 = slope(y + h / 2 * k1)
+        k3 = slope(y + h / 2 * k2)
+        k4 = slope(y + h * k3)
+        return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
+
+    y, _ = lax.scan(step, y, None, length=50)
+    return y[0] ** 2
+
+
+def volume(a: Any) -> Any:
+    return jnp.linalg.slogdet(a)[1] + jnp.sum(jnp.linalg.cholesky(a @ a.T))
+
+
+def product_of_neighbours(x: Any) -> Any:
+    return x[1:] * x[:-1] + jnp.sin(x[1:])
+
+
+def kalman(x: Any, p: Any, z: Any) -> Any:
+    forward, seen = jnp.eye(6) + 0.1 * jnp.eye(6, k=3), jnp.eye(3, 6)
+    x, p = forward @ x, forward @ p @ forward.T + 0.01 * jnp.eye(6)
+    gain = jnp.linalg.solve(seen @ p @ seen.T + 0.1 * jnp.eye(3), seen @ p).T
+    return {"state": x + gain @ (z - seen @ x), "covariance": (jnp.eye(6) - gain @ seen) @ p}
+
+
+def newton(a: Any) -> Any:
+    def goes_on(state: Any) -> Any:
+        return jnp.abs(state[0] ** 3 - a) > 1e-12
+
+    def step(state: Any) -> Any:
+        x, n = state
+        return x - (x**3 - a) / (3 * x**2), n + 1
+
+    return lax.while_loop(goes_on, step, (a, 0))
+
+
+def in_place(x: Any) -> Any:
+    return lax.fori_loop(1, 300, lambda i, a: a.at[i].set(0.5 * a[i - 1] + x[i]), x)
+
+
+def swapped(u: Any, v: Any) -> Any:
+    """Each next value reads the other's old one."""
+    return lax.scan(lambda c, _: ((c[1] * 0.9, c[0] + c[1]), c[0]), (u, v), None, length=5)
+
+
+def branches(x: Any) -> Any:
+    return lax.cond(x[0] > 0, jnp.sin, lambda x: x @ jnp.ones((3, 3)), x), lax.switch(
+        jnp.int32(3 * x[1]), [lambda: 1.0, lambda: 2.0, lambda: x[2]]
+    )
+
+
+def shared(x: Any) -> Any:
+    """An array that is updated, and read afterwards by another name."""
+    y = jnp.sin(x)
+    z = y.reshape(4, 25).T
+    w = y.at[3].set(7.0).at[5:8].multiply(2.0)
+    return w, z, y[::-1] + w
+
+
+def spheres(origin: Any, ray: Any, centres: Any, radii: Any) -> Any:
+    to = origin - centres
+    b = to @ ray
+    inside = b * b - jnp.sum(to * to, 1) + radii**2
+    hits = inside > 0
+    distance = jnp.where(hits, -b - jnp.sqrt(jnp.where(hits, inside, 1.0)), jnp.inf)
+    nearest = jnp.argmin(distance)
+    return distance[nearest], nearest
+
+
+def noise(seed: Any) -> Any:
+    key = random.key(seed)
+    first, second = random.split(key)
+    return random.normal(first, (7,)), random.randint(second, (5,), 0, 100)
+
+
+@tinyjax.custom_jvp
+def root(x: Any) -> Any:
+    return jnp.sqrt(x)
+
+
+root.defjvps(lambda t, out, x: t / (2 * out))
+
+POINT = (RNG.normal(size=6), np.eye(6), RNG.normal(size=3))
+PENDULUM = (np.array([9.81, 0.1]), np.array([1.0, 0.0]))
+SCENE = (np.zeros(3), np.array([0.6, 0.6, 0.5]), RNG.normal(5, 1, (50, 3)), RNG.random(50))
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "pendulum": (pendulum, PENDULUM),
+    "its gradient": (tinyjax.grad(pendulum, (0, 1)), PENDULUM),
+    "its hessian": (tinyjax.hessian(pendulum), PENDULUM),
+    "many of them": (tinyjax.vmap(pendulum, (None, 0)), (PENDULUM[0], RNG.normal(size=(3, 2)))),
+    "a Kalman step": (kalman, POINT),
+    "its jacobian": (tinyjax.jacfwd(kalman, 2), POINT),
+    "Newton": (newton, (3.0,)),
+    "many of it": (tinyjax.vmap(newton), (np.array([1.0, 8.0, 30.0]),)),
+    "in place": (in_place, (RNG.random(300),)),
+    "its vjp": (tinyjax.jacrev(in_place), (RNG.random(300),)),
+    "swapped": (swapped, (RNG.random(5), RNG.random(5))),
+    "a branch": (branches, (np.array([0.3, 0.1, 0.2]),)),
+    "another": (branches, (np.array([-0.3, 0.7, 0.2]),)),
+    "branches of many": (tinyjax.vmap(branches), (RNG.normal(size=(4, 3)),)),
+    "memory": (shared, (RNG.random(100),)),
+    "spheres": (spheres, SCENE),
+    "their derivative": (tinyjax.grad(lambda *xs: spheres(*xs)[0], 2), SCENE),
+    "random numbers": (noise, (np.int32(3),)),
+    "a custom rule": (tinyjax.grad(lambda x: jnp.sum(root(x) ** 3)), (RNG.random(3) + 1,)),
+    "a checkpoint": (
+        tinyjax.grad(lambda x: jnp.sum(tinyjax.checkpoint(jnp.sin)(x) ** 2)),
+        (RNG.random(9),),
+    ),
+    "single precision": (
+        tinyjax.grad(lambda w, x: jnp.sum(jnp.tanh(w @ x) ** 2)),
+        (np.float32(RNG.random((20, 30))), np.float32(RNG.random(30))),
+    ),
+    "sorting": (
+        lambda x: (jnp.sort(x), jnp.argsort(x), jnp.cumsum(x), jnp.median(x)),
+        (RNG.normal(size=33).round(1),),
+    ),
+    "a factorization": (
+        tinyjax.grad(volume),
+        (RNG.normal(size=(5, 5)) + 4 * np.eye(5),),
+    ),
+    "a sparse jacobian": (jacobian(product_of_neighbours, sparse=True), (RNG.random(9),)),
+    "nothing": (lambda x: x, (RNG.random((2, 3)),)),
+    "constants": (lambda x: (jnp.arange(5), 1.0, x), (2.0,)),
+    "no elements": (lambda x: (x[:0], jnp.sum(x[:0])), (RNG.random(3),)),
+    "containers": (
+        lambda weights, x: {"y": [weights["a"] * x, -x], "z": None},
+        ({"a": RNG.random(3)}, RNG.random(3)),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def written() -> dict[str, export.CProgram]:
+    made = {}
+    for number, (name, (fun, args)) in enumerate(PROGRAMS.items()):
+        made[name] = export.c(fun, name=f"program_{number}")(*args)
+    return made
+
+
+@pytest.fixture(scope="module")
+def compiled(written: dict[str, export.CProgram], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return library([*written.values()], tmp_path_factory.mktemp("c"), ("-O0", *SANITIZED))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name: str, written: dict[str, export.CProgram], compiled: Any) -> None:
+    fun, args = PROGRAMS[name]
+    leaves = [np.asarray(x) for x in tree.leaves(args)]
+    before = [x.copy() for x in leaves]
+    outs = called(compiled, written[name], leaves)
+    expected = tree.leaves(fun(*tree.map(jnp.asarray, args)))
+    for out, y in zip(outs, expected, strict=True):
+        single = np.asarray(y).dtype == np.float32
+        np.testing.assert_allclose(out, y, 1e-5 if single else 1e-9, 1e-6 if single else 1e-12)
+    assert all(np.array_equal(x, y) for x, y in zip(leaves, before, strict=True))
+
+
+def test_calls_from_python() -> None:
+    step = export.c(kalman)(*POINT).compile()
+    expected = kalman(*map(jnp.asarray, POINT))
+    result = step(*POINT)
+    assert result.keys() == expected.keys()
+    np.testing.assert_allclose(result["covariance"], expected["covariance"], 1e-12)
+    again = step(POINT[0] + 1, POINT[1], POINT[2])
+    assert not np.allclose(again["state"], result["state"])  # the first results are not overwritten
+    # columns, numbers, and arrays of tinyjax's
+    transposed = step(POINT[0], np.asfortranarray(POINT[1]), jnp.asarray(POINT[2]))
+    np.testing.assert_array_equal(transposed["covariance"], result["covariance"])
+    double = export.c(lambda x: 2 * x)(1.0).compile()
+    assert double(3) == 6.0
+    large = export.c(lambda x, y: (jnp.cumsum(x), x[::2] + y))(np.zeros(9000), 0.0).compile()
+    data = RNG.random(18000)[::2]
+    sums, others = large(data, 2.0)
+    np.testing.assert_allclose(sums, np.cumsum(data))
+    np.testing.assert_array_equal(others, data[::2] + 2)
+
+
+def test_threads_have_workspaces_of_their_own() -> None:
+    program = export.c(tinyjax.grad(lambda x: jnp.sum(lax.cumprod(x) ** 2)))(np.ones(5000))
+    assert "workspace" in program.header
+    gradient = program.compile()
+    inputs = [1 + 1e-4 * RNG.normal(size=5000) for _ in range(8)]
+    expected = [gradient(x) for x in inputs]
+    results: list[Any] = [None] * 8
+
+    def call(i: int) -> None:
+        for _ in range(20):
+            results[i] = gradient(inputs[i])
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result, value in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(result, value)
+
+
+# The text
+
+
+def test_text() -> None:
+    def energy(mass: Any, speed: Any) -> Any:
+        kinetic = 0.5 * mass * speed**2
+        return kinetic + 0.1 * mass
+
+    program = export.c(energy)(1.0, 2.0)
+    assert "const double kinetic = (0.5 * mass_0) * power_2_f64(speed_0);" in program.source
+    assert "test_c_programs.py" in program.source
+    assert ": kinetic = 0.5 * mass * speed**2 */" in program.source
+    assert float.fromhex("0x1.999999999999ap-4") == 0.1
+    assert "0x1.999999999999ap-4 /* 0.1 */" in program.source
+    prototype = "int energy(const double *restrict mass, const double *restrict speed, "
+    assert prototype + "double *restrict out);" in program.header
+    assert program.source == export.c(energy)(1.0, 2.0).source
+    assert repr(program) == "<C program energy: (float64[], float64[]) -> (float64[])>"
+
+
+def test_chains_of_operations_are_one_loop() -> None:
+    program = export.c(lambda x, y: jnp.sin(x) * y + jnp.exp(-x) / (1 + y * y))(
+        np.ones(100), np.ones(100)
+    )
+    assert program.source.count("for (") == 1
+    assert "workspace" not in program.header
+
+
+def test_arrays_share_the_workspace() -> None:
+    """A chain of products needs two places, however long it is."""
+
+    def chain(x: Any, steps: int) -> Any:
+        for _ in range(steps):
+            x = x @ x
+        return x
+
+    def size(steps: int) -> int:
+        header = export.c(lambda x: chain(x, steps), name="f")(np.eye(20)).header
+        return int(re.findall(r"double f64\[(\d+)\]", header)[0])
+
+    assert size(3) == size(9) == 800
+
+
+def test_only_the_branch_that_is_taken_is_computed() -> None:
+    program = export.c(lambda p, x: lax.cond(p, jnp.sin, jnp.exp, x))(True, 1.0)
+    text = program.source
+    assert re.search(r"if \(p_0\) \{[^}]*sin[^}]*\}\s*else \{[^}]*exp", text)
+
+
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2", "-ffreestanding"), ("-O1", "-Wshadow")])
+def test_compiles_strictly(
+    flags: tuple[str, ...], written: dict[str, export.CProgram], tmp_path: Path
+) -> None:
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    for program in written.values():
+        source = tmp_path / f"{program.name}.c"
+        source.write_text(program.source)
+        command = [compiler, *STRICT, *flags, "-c", str(source), "-o", f"{source}.o"]
+        subprocess.run(command, check=True)
+        assert "malloc" not in program.source
+
+
+def test_header_and_source_go_together(tmp_path: Path) -> None:
+    """A program in C that includes the header, and calls the function in a workspace of its own."""
+    gradient = tinyjax.grad(lambda speed: jnp.sum(lax.cumsum(speed) ** 2))
+    program = export.c(gradient, name="slope")(np.ones(200))
+    (tmp_path / "slope.h").write_text(program.header)
+    (tmp_path / "slope.c").write_text(program.source)
+    (tmp_path / "main.c").write_text(
+        """
+#include <stdio.h>
+#include "slope.h"
+int main(void) {
+    double speed[SLOPE_SIZE_speed], out[SLOPE_SIZE_out], other[SLOPE_SIZE_out];
+    struct slope_workspace workspace;
+    for (int i = 0; i < SLOPE_SIZE_speed; ++i) speed[i] = 0.01 * i;
+    if (slope(speed, out) || slope_in(&workspace, speed, other)) return 1;
+    printf("%.17g %.17g\\n", out[0], other[0]);
+    return 0;
+}
+"""
+    )
+    compiler = shutil.which("cc")
+    assert compiler is not None
+    files = [str(tmp_path / "main.c"), str(tmp_path / "slope.c")]
+    binary = str(tmp_path / "main")
+    subprocess.run([compiler, *STRICT, *files, "-o", binary, "-lm"], check=True)
+    done = subprocess.run([binary], check=True, capture_output=True, text=True)
+    first, second = map(float, done.stdout.split())
+    expected = gradient(0.01 * jnp.arange(200.0))[0]
+    np.testing.assert_allclose([first, second], expected, 1e-12)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("fun", "args", "message"),
+    [
+        (jnp.fft.fft, (np.ones(4),), "complex128"),
+        (lambda x: x * 1j, (np.ones(2),), r"complex128\[2\]"),
+        (lambda x: x.astype("float16"), (np.ones(2),), r"float16\[2\]"),
+        (jnp.linalg.eigh, (np.eye(2),), "cannot write eigh"),
+        (
+            lambda x: tinyjax.pure_callback(np.sin, tinyjax.ShapeDtypeStruct((), x.dtype), x),
+            (1.0,),
+            "cannot write pure_callback",
+        ),
+        (lambda x: lax.fori_loop(0, 3, lambda i, x: jnp.linalg.svd(x)[0], x), (np.eye(2),), "svd"),
+    ],
+)
+def test_refuses(fun: Callable[..., Any], args: tuple[Any, ...], message: str) -> None:
+    with raises(ExportError, match=message):
+        export.c(fun)(*args)
+
+
+def test_refuses_arguments_of_other_types() -> None:
+    program = export.c(lambda scale, x: scale * x, name="scaled")(2.0, np.ones(3))
+    scaled = program.compile()
+    with raises(ArgumentError, match=r"x of type float64\[3\], but got float64\[4\]"):
+        scaled(2.0, np.ones(4))
+    with raises(ArgumentError, match=r"x of type float64\[3\], but got int64\[3\]"):
+        scaled(2.0, np.arange(3))
+    with raises(ArgumentError, match="scaled takes arguments of the structure"):
+        scaled(2.0)
+    with raises(ArgumentError, match="is no name in C"):
+        export.c(jnp.sin, name="two words")
+
+
+def test_names_the_compiler_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = export.c(jnp.sin)(1.0)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    with raises(PlatformError, match="compile needs a C compiler"):
+        program.compile()
+
+
+def test_primitives_of_others() -> None:
+    """A primitive has a rule for C like those of the library."""
+    treble_p = tinyjax.extend.Primitive("treble_in_c", tinyjax.extend.NoParams)
+    treble_p.def_abstract_eval(lambda avals, params: avals)
+
+    def treble(x: Any) -> Any:
+        return tinyjax.extend.bind1(treble_p, [x], tinyjax.extend.NO_PARAMS)
+
+    with raises(ExportError, match="cannot write treble_in_c"):
+        export.c(treble)(1.0)
+
+    @treble_p.def_rule(tinyjax.extend.C)
+    def write(w: Any, operands: Any, eqn: Any) -> Any:
+        (x,) = operands
+        return [x.moved(x.shape, lambda index: f"(3 * {x.element(index)})", cost=1)]
+
+    assert export.c(lambda x: treble(x) + 1)(1.0).compile()(2.0) == 7.0
