@@ -32,7 +32,7 @@ from tinyjax.core.values import ShapedArray
 _INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
 #: The modules whose rules are registered when this one is loaded.
 RULES: Final = (control, elementwise, matrices, moving, reducing)
-_FORMS: Final = ("#include <math.h>", "#include <string.h>")
+_LIBRARY: Final = "#include <math.h>\n#include <string.h>"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -311,7 +311,7 @@ def _source(
     own = f"{name}_in" if layout.sizes else name
     parts = [
         header.rstrip(),
-        "\n".join(_FORMS),
+        _LIBRARY,
         "\n".join(functions),
         "\n\n".join(constants),
         "\n".join(

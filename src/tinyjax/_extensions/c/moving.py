@@ -198,7 +198,7 @@ def _dynamic_slice(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Se
 
 def _updated(w: Writer, x: Value) -> Storage:
     """Return the place of an operand's elements that may be written to: its own, or a copy."""
-    if not w.targets and rules.may_overwrite(w, x):
+    if not w.targets and w.may_overwrite(x):
         assert x.storage is not None, "what may be overwritten is in memory"
         return x.storage
     target = w.result(x.shape, x.dtype)

@@ -12,7 +12,7 @@ import attrs
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
-from tinyjax._extensions.c.writing import Shape, Storage, Value, Writer
+from tinyjax._extensions.c.writing import Scope, Shape, Storage, Value, Writer
 from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -43,31 +43,6 @@ def splat(value: Any, shape: Shape, dtype: dtypes.DType) -> Value:
 def named(text: str, shape: Shape, dtype: dtypes.DType) -> Value:
     """Return an expression that is the same for all elements."""
     return Value(shape, dtype, lambda index: text)
-
-
-@attrs.define(eq=False)
-class Scope:
-    """The values of a program's variables, and how often each is still to be read."""
-
-    values: dict[jx.Atom, Value]
-    remaining: Counter[jx.Atom]
-
-
-#: The programs that are being written, by writer; the last is the innermost.
-_scopes: dict[int, list[Scope]] = {}
-
-
-def may_overwrite(w: Writer, value: Value) -> bool:
-    """Return whether nothing reads the memory of a value any more, so that a result may take it."""
-    storage = value.storage
-    if storage is None or storage.buffer.block is not w.block or storage.buffer.is_variable:
-        return False
-    return not any(
-        storage.buffer in x.reads
-        for scope in _scopes[id(w)]
-        for var, x in scope.values.items()
-        if scope.remaining[var] > 0
-    )
 
 
 def constant(w: Writer, array: Array, aval: ShapedArray) -> Value:
@@ -109,8 +84,7 @@ def write_program(
     remaining = Counter(x for eqn in program.eqns for x in eqn.inputs)
     remaining.update(program.outs)
     scope = Scope({}, remaining)
-    scopes = _scopes.setdefault(id(w), [])
-    scopes.append(scope)
+    w.scopes.append(scope)
     readers = {x: eqn for eqn in program.eqns for x in eqn.inputs}
     places = {
         program.outs[i]: storage
@@ -151,9 +125,7 @@ def write_program(
             w.targets = {}
         return [read(x) for x in program.outs]
     finally:
-        scopes.pop()
-        if not scopes:
-            del _scopes[id(w)]
+        w.scopes.pop()
 
 
 def _located(source: frames.Source | None) -> tuple[frames.Source | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count, product
@@ -15,6 +16,7 @@ from tinyjax import dtypes
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
 from tinyjax._extensions.c.syntax import Index
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.dtypes import HostArray
 
 Shape: TypeAlias = tuple[int, ...]
@@ -137,6 +139,14 @@ class _OpenLoop:
     variables: dict[Buffer, str]
 
 
+@attrs.define(eq=False)
+class Scope:
+    """The values of a program's variables, and how often each is still to be read."""
+
+    values: dict[jx.Atom, Value]
+    remaining: Counter[jx.Atom]
+
+
 class Writer:
     """Writes the body of a function.
 
@@ -146,6 +156,7 @@ class Writer:
         source: the user's line that is written.
         name: the name that the user's line gives its result.
         targets: where results of the equation belong, by number.
+        scopes: the programs that are being written, the innermost last.
         constants: definitions of arrays of constants, by their names.
     """
 
@@ -154,6 +165,7 @@ class Writer:
         self.source: frames.Source | None = None
         self.name = ""
         self.targets: dict[int, Storage] = {}
+        self.scopes: list[Scope] = []
         self.constants: dict[str, str] = {}
         self.buffers: dict[str, Buffer] = {}
         self._loop: _OpenLoop | None = None
@@ -319,6 +331,18 @@ class Writer:
             return value
         most = _LONG if value.size == 1 else _LONG_IN_LOOPS
         return self.stored(value, name=name) if uses > 1 or value.cost > most else value
+
+    def may_overwrite(self, value: Value) -> bool:
+        """Return whether nothing reads the memory of a value any more: a result may take it."""
+        storage = value.storage
+        if storage is None or storage.buffer.block is not self.block or storage.buffer.is_variable:
+            return False
+        return not any(
+            storage.buffer in x.reads
+            for scope in self.scopes
+            for var, x in scope.values.items()
+            if scope.remaining[var] > 0
+        )
 
     def _copy(self, value: Value, source: Storage, target: Storage) -> None:
         self.line(
