@@ -39,6 +39,8 @@ lazy.HOOKS.update(
     large="tinyjax._extensions.host.large",
     # how often loops run at most
     trip_counts="tinyjax._extensions.checkpointing.trip_counts",
+    # which indices are within bounds
+    index_bounds="tinyjax._extensions.checkpointing.index_bounds",
     # where arrays lie elsewhere, and what makes platforms known
     device_ops="tinyjax._extensions.parallel.device_ops",
     platforms="tinyjax._extensions.parallel.xla",

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax._base import frames, records
+from tinyjax._base import frames, lazy, records
 from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.lowering import HostFunction
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
@@ -376,6 +376,19 @@ def _written_step(step: _ConditionalStep, live: set[jx.Var]) -> jx.JaxprEqn:
     return jx.JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)
 
 
+def _has_loop(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether there is a loop in a program."""
+
+    def find() -> bool:
+        return any(
+            program_rules.STATE in eqn.primitive.rules.extensions
+            or any(map(_has_loop, jx.subjaxprs(eqn.params)))
+            for eqn in jaxpr.eqns
+        )
+
+    return jaxpr.derive("has loop", find)
+
+
 #: What programs without a placement run on.
 PLATFORM: Final = "cpu"
 
@@ -397,6 +410,8 @@ def lowered(
         platform: the platform that it runs on.
     """
     with compilation.span("lower", program=name):
+        if _has_loop(jaxpr) and (bounds := lazy.hook("index_bounds")):
+            jaxpr = bounds.without_tests(jaxpr)
         if platform != PLATFORM:
             return write_module(unnest(jaxpr), name, aliases, platform, locate)
         apart = products.kept_apart(unnest(jaxpr))
