@@ -396,12 +396,14 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
     """Raise where a Python integer would have more bits than a traced one."""
     if not (is_scalar(result) and result.weak_type and result.dtype == dtypes.int64):
         return
+    first, second = _magnitude(x), _magnitude(y)
+    if first is not None and second is not None and operation in (operator.mul, *_SUMS):
+        most = first * second if operation is operator.mul else first + second
+        if most < 2**63:
+            _note_magnitude(result, most)
+            return
     if operation in _SUMS and (_is_small(x) or _is_small(y)):
         return  # no program counts that far
-    if operation is operator.mul:
-        first, second = staging_values.magnitude(x), staging_values.magnitude(y)
-        if first is not None and second is not None and first * second < 2**63:
-            return
     size = abs(
         operation(*[convert(staging_values.as_array(z), dtypes.float64, False) for z in (x, y)])
     )
@@ -410,6 +412,24 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
 
 
 _SUMS: Final = (operator.add, operator.sub)
+
+
+def _magnitude(x: object) -> int | None:
+    """Return the largest absolute value that an integer has; None where that is not known."""
+    if isinstance(x, (int, np.integer)):
+        return abs(int(x))
+    session = current_session.get()
+    if session is not None and id(x) in session.magnitudes:
+        return session.magnitudes[id(x)][1]
+    known = staging_values.range_of(x)
+    return None if known is None else max(map(abs, known.numbers))
+
+
+def _note_magnitude(x: object, most: int) -> None:
+    """Note the largest absolute value that a traced integer may have."""
+    session = current_session.get()
+    if session is not None and isinstance(x, Array):
+        session.magnitudes[id(x)] = x, most
 
 
 def _is_small(x: Any) -> bool:
@@ -606,6 +626,10 @@ _NO_INTEGER: Final = "infinite, not a number, or of more than 64 bits"
 # Traced iterables of ``for`` loops.
 
 
+#: No program has a loop of so many iterations.
+_LONGEST: Final = 2**53
+
+
 class Items:
     """The items of a loop: a number of them, made of rows of arrays and their indices."""
 
@@ -653,7 +677,11 @@ class Steps(Items):
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
         distance = index if staging_values.is_same(self.step, 1) else self.step * index
-        return distance if staging_values.is_same(self.start, 0) else self.start + distance
+        number = distance if staging_values.is_same(self.start, 0) else self.start + distance
+        start, step = _magnitude(self.start), _magnitude(self.step)
+        if start is not None and step is not None:
+            _note_magnitude(number, start + step * _LONGEST)
+        return number
 
 
 @attrs.frozen(eq=False)

@@ -307,6 +307,7 @@ class Session:
         buffers: the contents of the arrays that are changed in place.
         snapshots: their contents at the beginning of each piece that is being staged.
         names: by identity, integers that are others plus constants, or elements of arrays.
+        magnitudes: by identity, traced integers, with the greatest absolute value of each.
         masks: by identity, arrays of truth values: the array, the function that returned it, and
             the function's arguments.
         iterations: the loops of which all iterations were rolled up, each with one iteration.
@@ -327,6 +328,7 @@ class Session:
     buffers: list[Buffer] = attrs.field(factory=list)
     snapshots: list[dict[Buffer, Array]] = attrs.field(factory=list)
     names: dict[int, NamedInteger] = attrs.field(factory=dict)
+    magnitudes: dict[int, tuple[Array, int]] = attrs.field(factory=dict)
     masks: dict[int, tuple[Array, Any, tuple[Any, ...]]] = attrs.field(factory=dict)
     iterations: dict[staging_graph.LoopBlocks, Iteration] = attrs.field(factory=dict)
     error: Exception | None = None

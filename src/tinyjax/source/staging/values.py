@@ -258,14 +258,6 @@ def is_object(value: Any) -> bool:
     return not is_ours and formulas.is_foreign(value)
 
 
-def magnitude(x: object) -> int | None:
-    """Return the largest absolute value that an integer has; None where that is not known."""
-    if isinstance(x, (int, np.integer)):
-        return abs(int(x))
-    known = range_of(x)
-    return None if known is None else max(map(abs, known.numbers))
-
-
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 
