@@ -434,7 +434,7 @@ def times(x: Any, most: int) -> Any:
 def test_loops_of_few_iterations(
     fun: Callable[[Any, int], Any], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    always = attrs.evolve(costs.ROLLING, with_writes=0, short_with_writes=0, trial=0)
+    always = attrs.evolve(costs.ROLLING, least=0, short_with_writes=0, trial=0)
     monkeypatch.setattr(costs, "ROLLING", always)
     program = source.stage(lambda x: fun(x, most))
     with tinyjax.default_dtypes("float64"):

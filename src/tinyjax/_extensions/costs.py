@@ -289,26 +289,25 @@ class RollingTimes(records.Record):
 
     They are whole milliseconds. Most equations of an unrolled loop are of single numbers, which
     ``XLATimes`` neglects. ``benchmarks.costs`` holds the first two against compiled programs; the
-    others say how much time rolling must save. Unrolling makes a program without conditionals fast,
-    so rolling it must save more.
+    others say how much time rolling must save. A gradient of an unrolled loop may take ten times
+    as long as that of the loop, and a hundred times as long to compile: XLA computes again, in each
+    iteration, what the ones before have computed.
 
     Attributes:
         equation: an equation.
         control_flow: a conditional or a loop, besides the programs in it.
-        with_choices: the least time of iterations with conditionals.
-        without_choices: the same without conditionals.
-        with_writes: the same in a program that changes arrays in place, whose gradients are longer.
-        short_with_writes: the same for few iterations without loops, which XLA makes one piece of
-            machine code if they are unrolled.
+        least: the least time of iterations.
+        with_choices: the same of iterations with conditionals, in a program that changes no arrays.
+        short_with_writes: the same for few iterations without loops, in a program that changes
+            arrays in place, which XLA makes one piece of machine code if they are unrolled.
         trial: the time of the iterations so far from which on rolling is tried, if Python knows
             the condition of a ``while`` loop, but not the number of iterations.
     """
 
     equation: int = 1
     control_flow: int = 40
+    least: int = 60
     with_choices: int = 600
-    without_choices: int = 5000
-    with_writes: int = 60
     short_with_writes: int = 200
     trial: int = 8
 

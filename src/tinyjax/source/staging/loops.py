@@ -297,7 +297,7 @@ class LoopRun:
         """
         session, recorded = self.run.session, len(start.trace.eqns)
         first = rolling.iteration_of(start.trace.eqns[start.mark[0] :], chooses)
-        if first.cost < costs.ROLLING.with_writes or not start.can_return(session):
+        if first.cost < costs.ROLLING.least or not start.can_return(session):
             return None
         undo, run = start.go_back(session), self.run.aside()
         run.forget(self.loop.blocks)
@@ -333,10 +333,10 @@ class LoopRun:
     def _is_worth_rolling(self, iteration: Iteration, count: int) -> bool:
         """Return whether rolling so many iterations saves enough time."""
         times = costs.ROLLING
-        least = times.with_choices if iteration.chooses else times.without_choices
+        least = times.with_choices if iteration.chooses else times.least
         if self.run.session.buffers:
             is_short = count < _SHORT and not iteration.loops
-            least = times.short_with_writes if is_short else times.with_writes
+            least = times.short_with_writes if is_short else times.least
         return bool(iteration.cost * count >= least)
 
     def _rolled_as_before(self, arrival: Arrival) -> Arrival | None:
