@@ -222,3 +222,25 @@ def test_divisors_of_the_least_integer(dtype: str) -> None:
     for ours, theirs in ((jnp.gcd, np.gcd), (jnp.lcm, np.lcm)):
         np.testing.assert_array_equal(ours(x, y), theirs(x, y))
         np.testing.assert_array_equal(tj.jit(ours)(x, y), theirs(x, y))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(12))
+def test_values_at_edges_of_equal_bins_are_in_the_bin_to_the_right(seed: int, dtype: Any) -> None:
+    rng = np.random.default_rng(seed)
+    n, ends = int(rng.integers(1, 90)), np.sort(rng.normal(10.0 ** rng.integers(0, 4), 1.0, 2))
+    with tj.default_dtypes("float64"):
+        first, last = ends.astype(dtype)
+        edges = np.asarray(jnp.histogram_bin_edges(jnp.zeros(1, dtype), n, (first, last)))
+        near = [edges, np.nextafter(edges, dtype(np.inf)), np.nextafter(edges, dtype(-np.inf))]
+        others = rng.uniform(first - 0.1, last + 0.1, 200).astype(dtype)
+        x = np.concatenate([*near, others, np.array([np.nan, np.inf, -np.inf], dtype)])
+        weights = rng.integers(1, 9, x.size).astype(dtype)
+        is_in = (x >= edges[:-1, None]) & (x < edges[1:, None])
+        is_in[-1] |= x == edges[-1]
+        counts, bounds = jnp.histogram(x, n, (first, last), weights)
+        np.testing.assert_array_equal(bounds, edges)
+        np.testing.assert_array_equal(counts, is_in @ weights)
+        pairs = np.stack([x, x], 1)
+        grid, _ = jnp.histogramdd(pairs, n, [(first, last)] * 2, weights=weights)
+        np.testing.assert_array_equal(grid, np.diag(is_in @ weights))

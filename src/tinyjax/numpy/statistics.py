@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -342,6 +342,29 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     return creation.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
+#: Of more bins the rounded number of a bin may be further than one from the right one.
+_MOST_EQUAL_BINS: Final = 1 << 16
+
+
+def _places(edges: Array, x: Array, bins: Bins) -> Array:
+    """Return which bin each value is in, counted from one: zero, or more than there are, for none.
+
+    Of equal bins the number is computed, and then corrected by both edges, as NumPy does.
+    """
+    count = edges.size - 1
+    is_wide = x.dtype in (dtypes.float32, dtypes.float64)
+    if not is_wide or count > _MOST_EQUAL_BINS or creation.asarray(bins).ndim:
+        place = searchsorted(edges, x, side="right")
+        return elementwise.pick(elementwise.equal(x, edges[-1]), count, place)
+    first, last = edges[0], edges[-1]
+    near = elementwise.clip((x - first) / (last - first) * count, 0, count - 1)
+    index = pm.convert(near, dtypes.int32)
+    is_before, is_behind = x < edges[index], x >= edges[index + 1]
+    index = index - pm.convert(is_before, dtypes.int32) + pm.convert(is_behind, dtypes.int32)
+    is_inside = elementwise.logical_and(x >= first, x <= last)
+    return elementwise.pick(is_inside, elementwise.minimum(index, count - 1) + 1, 0)
+
+
 @checking.explained
 def histogram_bin_edges(
     a: ArrayLike, bins: Bins = 10, range: Range | None = None, weights: ArrayLike | None = None
@@ -405,8 +428,7 @@ def histogram(
     dtype = pm.precise(x if given is None else given).dtype
     each = full(x.shape, 1, dtypes.default_int()) if given is None else pm.precise(given)
     edges = _edges("histogram", x, bins, range, x.dtype)
-    place = searchsorted(edges, x, side="right")
-    place = elementwise.pick(elementwise.equal(x, edges[-1]), edges.size - 1, place)
+    place = _places(edges, x, bins)
     counts = creation.zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
     counts = pm.convert(counts, dtype)
     if density:
@@ -517,8 +539,7 @@ def histogramdd(
     for i, (count, ends) in enumerate(zip(along, limits, strict=True)):
         column = points[:, i]
         own = _edges("histogramdd", column, count, ends, points.dtype)
-        place = searchsorted(own, column, side="right")
-        places.append(elementwise.pick(elementwise.equal(column, own[-1]), place - 1, place))
+        places.append(_places(own, column, count))
         edges.append(own)
     shape = tuple([own.size + 1 for own in edges])
     flat = manipulation.ravel_multi_index(tuple(places), shape, mode="clip")
