@@ -162,6 +162,11 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     first_x, first_y = 1 + params.num_consts + params.num_carry, 1 + len(operands)
 
     avals, types = loop.in_avals, loop.out_avals.ys
+    # these would be read from memory
+    are_counters = [
+        b.is_iota(x) and dtypes.is_integer(aval.dtype)
+        for x, aval in zip(operands[first_x - 1 :], avals.xs, strict=True)
+    ]
     index = partial(b.scalar, dtype=counter)
 
     def condition(state: list[hlo.SSAValue]) -> hlo.Values:
@@ -170,7 +175,10 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     def iteration(state: list[hlo.SSAValue]) -> list[hlo.SSAValue]:
         i, args, ys = state[0], loop.operands(state[1:first_y]), state[first_y:]
         place = b.sub(index(length - 1), i) if params.reverse else i
-        rows = [_read_row(b, x, place, aval) for x, aval in zip(args.xs, avals.xs, strict=True)]
+        rows = [
+            b.convert(place, aval.dtype) if is_counter else _read_row(b, x, place, aval)
+            for x, aval, is_counter in zip(args.xs, avals.xs, are_counters, strict=True)
+        ]
         outs = lower_jaxpr(b, params.jaxpr, [*args.consts, *args.carry, *rows], repeated=True)
         after = loop.results(outs)
         ys = [

@@ -409,7 +409,7 @@ def _iota_type(avals: prim.Avals, params: IotaParams) -> prim.Avals:
 
 @iota_p.def_lowering
 def _iota_lowering(b: Lowering, operands: Values, params: IotaParams) -> Values:
-    return b.emit("stablehlo.iota", operands, b.results, {"iota_dimension": f"{params.axis} : i64"})
+    return (b.iota(b.results[0], params.axis),)
 
 
 def_constant(iota_p)

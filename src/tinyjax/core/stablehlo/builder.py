@@ -69,6 +69,7 @@ class ModuleBuilder:
         self._count = 0
         self._constants: dict[tuple[str, str], SSAValue] = {}
         self._host_values: dict[str, dtypes.HostArray] = {}
+        self._iotas = set[str]()
         self._regions: list[str] = []
 
     # Elementwise operations on operands of one type
@@ -287,7 +288,14 @@ class ModuleBuilder:
 
     def iota(self, result: TensorType, axis: int) -> SSAValue:
         """Write an array whose elements are their own index along an axis."""
-        return self.op("stablehlo.iota", result=result, iota_dimension=integer(axis))
+        out = self.op("stablehlo.iota", result=result, iota_dimension=integer(axis))
+        if len(result.shape) == 1:
+            self._iotas.add(out.name)
+        return out
+
+    def is_iota(self, x: SSAValue) -> bool:
+        """Return whether the elements of a vector are their own indices."""
+        return x.name in self._iotas
 
     # Rearrangements
 
