@@ -100,7 +100,8 @@ def test_counters_are_not_read_from_memory(reverse: bool) -> None:
         last = last * 0.5 + x[i] * i
     compiled = tinyjax.jit(total)
     assert "iota" not in compiled.lower(x).compile().as_text()
-    for result, value in zip(compiled(x), (last, partial), strict=True):
+    expected: tuple[Any, Any] = (last, partial)
+    for result, value in zip(compiled(x), expected, strict=True):
         np.testing.assert_allclose(result, value, 1e-12)
 
 

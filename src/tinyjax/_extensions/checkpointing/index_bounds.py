@@ -24,10 +24,10 @@ from tinyjax.core.tracing import jaxpr as jx
 def without_tests(program: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program without the tests of indices that are known to be within bounds."""
 
-    def rewritten() -> jx.Jaxpr:
-        return Analysis(_rewritten).program(program, unknown_arguments(program))[0]
+    def rewrite() -> jx.Jaxpr:
+        return Analysis(_rewrite).program(program, unknown_arguments(program))[0]
 
-    return program.derive("without tests", rewritten) if _has_loops(program) else program
+    return program.derive("without tests", rewrite) if _has_loops(program) else program
 
 
 def _has_loops(program: jx.Jaxpr) -> bool:
@@ -55,15 +55,15 @@ def _tests(program: jx.Jaxpr) -> bool:
     return program.derive("tests indices", find)
 
 
-def _rewritten(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
+def _rewrite(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
     if eqn.primitive is wrap_index_p and scope.range(eqn.inputs[0])[0] >= 0:
         aval = eqn.out_binders[0].aval
         params = ew.ConvertParams(aval.dtype, aval.weak_type)
         return (attrs.evolve(eqn, primitive=ew.convert_element_type_p, params=params),)
-    return _written(eqn, scope) if eqn.primitive is scatter_p else (eqn,)
+    return _write(eqn, scope) if eqn.primitive is scatter_p else (eqn,)
 
 
-def _written(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
+def _write(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
     """Return a write of one window, which promises to be within bounds if it is known to be."""
     array, indices, value = eqn.inputs
     numbers, ndim = eqn.params.dimension_numbers, array.aval.ndim

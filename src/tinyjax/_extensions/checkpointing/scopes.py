@@ -1,9 +1,8 @@
 """Intervals of the integers in a program, and how they depend on loops around it.
 
-An interval alone forgets that the counter of ``for j in range(i, n)`` is less than ``n``: the
-program counts from zero to ``n - i``, and ``i`` plus that counter is an integer of its own. So an
-integer is also known as a sum of multiples of others, of which a loop's counter has a bound that is
-such a sum, too.
+The program of ``for j in range(i, n)`` counts from zero to ``n - i``, and adds ``i``. Intervals
+alone forget that the sum is less than ``n``. So an integer is also known as a sum of multiples of
+others. The bounds of a loop's counter are such sums, too.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class Bounds:
 
 @attrs.frozen(eq=False)
 class IntegerScope:
-    """What is known of the integers of a program, before one of its equations.
+    """Facts about the integers of a program, before one of its equations.
 
     Attributes:
         around: the program around it.
