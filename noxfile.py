@@ -413,6 +413,16 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def peers(session: nox.Session) -> None:
+    """Measure programs and loops of Python beside NumPy, Numba and JAX, and the least loops of XLA.
+
+    Numba has an environment of its own. Arguments go to the benchmark: names of programs, too.
+    """
+    python = apart(session, "peers", *nox.project.dependency_groups(PROJECT, "peers"))
+    session.run(python, "-m", "benchmarks.peers", *session.posargs)
+
+
+@nox.session
 def scripts(session: nox.Session) -> None:
     """Measure whole scripts beside JAX, in both tiers. Arguments name some."""
     install(session, ".", "bench")

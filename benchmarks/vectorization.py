@@ -1,31 +1,26 @@
-"""``python -m benchmarks.vectorization``: loops of Python, compiled, beside Numba's.
+"""``python -m benchmarks.vectorization``: loops of Python whose iterations are made at once.
 
-Each program is compiled by ``jit(control_flow="source")`` as it is, again with its loops kept as
-loops, and by Numba if that is installed, without fast-math; all in float64 and on one thread. Times
-are the medians of turns. A second table measures when iterations at once take longer than a loop:
-the thresholds of ``tinyjax.source.vectorization``, on both sides of each.
+Each loop is compiled by ``jit(control_flow="source")`` as a loop, and with all iterations at once,
+on both sides of the thresholds of ``tinyjax.source.vectorization``; in float64 and on one thread.
+Times are the medians of turns.
 """
 
 import os
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from statistics import median
 from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
-from rich.progress import track
 
 import tinyjax
 from benchmarks.command import new_console, parser
-from benchmarks.loop_programs import PROGRAMS
 from benchmarks.measure import QUICK, THOROUGH, Call, interleaved
 from benchmarks.report import duration, insert, markdown, print_table
 from tinyjax.source import vectorization
@@ -39,7 +34,7 @@ def _obstacle(loop: Any) -> Any:
 
 
 @contextmanager
-def _loops_kept(most: int | None = None) -> Iterator[None]:
+def _loops_kept(most: int | None) -> Iterator[None]:
     """Keep loops as loops in a block, or make iterations at once up to so many elements."""
     before = vectorization.independent, vectorization.distributed, independence.MOST_ELEMENTS
     long = independence.LONG
@@ -75,12 +70,6 @@ def _gradient(fun: Function, args: list[Any]) -> Function:
     slopes = tinyjax.grad(lambda x, y: tinyjax.numpy.sum(staged(x, y) ** 2), (0, 1))
     compiled: Function = tinyjax.jit(slopes)
     return compiled
-
-
-def _of_numba(fun: Function, args: list[Any]) -> Call:
-    compiled = import_module("numba").njit(fun)
-    compiled(*args)
-    return lambda: compiled(*args)
 
 
 def _sums(x: Any, y: Any) -> Any:
@@ -135,29 +124,12 @@ def main() -> int:
     console = new_console()
     tinyjax.config.update("default_dtypes", "float64")
     tinyjax.config.update("tier", "compiled")
-    rows: list[list[str]] = []
-    has_numba = find_spec("numba") is not None
-    for fun, args in track(PROGRAMS.items(), "measuring", console=console, transient=True):
-        calls = {"arrays": _call(_staged(fun, args), args)}
-        with _loops_kept():
-            calls["loop"] = _call(_staged(fun, args), args)
-        if has_numba:
-            calls["numba"] = _of_numba(fun, args)
-        samples = interleaved(calls, QUICK if options.quick else THOROUGH, False)
-        seconds = {name: median(times) for name, times in samples.items()}
-        cells = [duration(seconds["loop"]), duration(seconds["arrays"])]
-        if has_numba:
-            cells += [duration(seconds["numba"]), f"{seconds['arrays'] / seconds['numba']:.1f}"]
-        rows.append([fun.__name__.replace("_", " "), *cells])
-    headings = ["", "loops kept", "compiled", *["Numba", "over Numba"] * has_numba]
-    caption = "Compiled, float64, one thread."
-    print_table(headings, rows, caption, console)
     measured = thresholds(options.quick)
     columns = ["", "iterations, elements", "loop", "arrays", "loop / arrays", "of gradients"]
+    caption = "Compiled, float64, one thread."
     print_table(columns, measured, caption, console)
     if options.docs is not None:
         page = options.docs / "performance-tables.md"
-        insert(page, "loops of Python", f"{markdown(headings, rows)}\n\n{caption}")
         insert(page, "thresholds of loops", f"{markdown(columns, measured)}\n\n{caption}")
     return 0
 
