@@ -548,6 +548,23 @@ def test_nothing_is_chosen_that_was_not_multiplied() -> None:
     assert "not" not in [eqn.primitive.name for eqn in program.eqns]
 
 
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("way", [lambda f: f, jit], ids=["eager", "compiled"])
+def test_choices_of_one_value_may_be_many(moves: bool, way: Callable[[Fun], Fun]) -> None:
+    def chosen(x: Any) -> Any:
+        y = jnp.sqrt(x)
+        total: Any = 0.0
+        for k in range(400):
+            total = total + jnp.where(x > 0.01 * k, y, 0.0)
+            x, y = (x[::-1], y[::-1]) if moves else (x, y)
+        return jnp.sum(total)
+
+    x = np.array([0.3, 0.705, 2.5, 0.0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(x > 0, np.ceil(100 * x) / (2 * np.sqrt(x)), 0.0)
+    np.testing.assert_allclose(way(grad(chosen))(x), slope, 1e-5)
+
+
 def test_elements_are_chosen_one_by_one() -> None:
     """Of arrays: against jax, whose operand is replaced where the choice does not take it."""
     xs = np.array([[0.0, 1.0, -1.0], [4.0, 0.0, 2.0]])

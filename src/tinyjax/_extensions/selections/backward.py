@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tinyjax._extensions.selections import forward, masks as selections_masks, programs
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms.transpose import Transposer, apply_transpose
 from tinyjax.core.values import Array
+
+#: A mask that depends on this many others is computed at once: each is a call within the next.
+_DEEPEST: Final = 32
 
 
 def follow(
@@ -49,6 +53,8 @@ class MaskedTransposer:
         self._totals = totals
         self._rule = rule
         self._masks: dict[jx.Atom, selections_masks.Mask] = {}
+        #: How many masks that are not computed yet these may depend on, one after the other.
+        self._depths: dict[jx.Atom, int] = {}
         #: Cotangents that may be infinite or NaN where they were not chosen.
         self._raw: set[jx.Atom] = set()
         #: Variables whose cotangents are multiplied further back, before their masks are dropped.
@@ -101,6 +107,7 @@ class MaskedTransposer:
     ) -> prim.Cotangents:
         """Apply the transpose rule of an equation, and find the masks of its operands."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
+        depth = max(self._depths.pop(var, 0) for var in eqn.out_binders) if any(masks) else 0
         if any(masks):
             eqn = programs.of_its_sizes(eqn)
         raw = not self._raw.isdisjoint(eqn.out_binders)
@@ -145,7 +152,7 @@ class MaskedTransposer:
             raw = raw or (None in masks_in and self._multiplies(eqn))
             pairs = zip(masks_in, operands, strict=True)
             masks_in = [bound.around(m, x.aval.shape) for m, x in pairs]
-        return self._added(eqn, results, masks_in, raw)
+        return self._added(eqn, results, masks_in, raw, depth + 1)
 
     def finish(self) -> None:
         """Mask the cotangents that have arrived at the linear inputs."""
@@ -158,6 +165,7 @@ class MaskedTransposer:
         results: Sequence[prim.Tangent | None],
         masks: Sequence[selections_masks.Mask | None],
         raw: bool,
+        depth: int,
     ) -> prim.Cotangents:
         """Record the masks of operands, and mask cotangents that must be masked before the sum.
 
@@ -166,6 +174,7 @@ class MaskedTransposer:
             results: the cotangents of its operands.
             masks: the masks of its operands; more may follow.
             raw: whether those that have masks may be infinite or NaN elsewhere.
+            depth: how many masks each of these may depend on.
         """
         chosen = [*results]
         once = len({*eqn.inputs}) == len(eqn.inputs)
@@ -180,7 +189,7 @@ class MaskedTransposer:
                 chosen[i], is_raw = selections_masks.choose(ct, mask), False
             if is_first:
                 if mask is not None:
-                    self._masks[x] = mask
+                    self._record(x, mask, depth)
             elif mask is not before:
                 if x in self._raw:
                     self._totals[x] = selections_masks.choose(self._totals[x], before)
@@ -188,11 +197,19 @@ class MaskedTransposer:
                 if mask is None or before is None:
                     self._masks.pop(x, None)
                 else:
-                    self._masks[x] = selections_masks.either(before, mask)
+                    depth_before = self._depths.get(x, 0)
+                    some = selections_masks.either(before, mask)
+                    self._record(x, some, 1 + max(depth, depth_before))
             if is_raw:
                 self._raw.add(x)
             met.add(x)
         return chosen
+
+    def _record(self, x: jx.Atom, mask: selections_masks.Mask, depth: int) -> None:
+        if depth > _DEEPEST:
+            mask()
+            depth = 0
+        self._masks[x], self._depths[x] = mask, depth
 
     def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[selections_masks.Mask | None]) -> bool:
         """Return whether masks go into the programs of an equation, or come out of them."""
