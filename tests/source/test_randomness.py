@@ -84,6 +84,10 @@ GENERATORS: Final = {
     "pass | r = random.Random(3); v = r.choice([1.0, 2.0]) * r.random()": True,
     "S = np.random.get_state() | np.random.set_state(S); v = np.random.rand(4)": True,
     "pass | v = np.random.Generator(np.random.PCG64(3)).normal(size=4)": True,
+    "N = 0.0 | v = np.random.normal(2.0, N, 4) + np.random.default_rng().laplace(1.0, N)": True,
+    "S = 3 | v = np.random.RandomState(S).rand(4)": True,
+    "S = 3 | v = np.random.Generator(np.random.PCG64(S)).normal(size=4)": True,
+    "S = 3 | r = random.Random(S); v = r.random()": True,
     "R = np.random.default_rng(0) | v = 1.0; R.bit_generator": True,
 }
 

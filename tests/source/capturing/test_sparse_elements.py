@@ -47,6 +47,14 @@ def by_lists(x: Any) -> Any:
     return made
 
 
+def by_rows_of_another(x: Any) -> Any:
+    """Replace rows of lists of data, as where boundary conditions come last."""
+    made: Any = coo(x).tolil()
+    made[[0, 3], :] = sp.lil_array(np.diag([1.0, 2.0, 3.0, 4.0]))[[0, 3], :]
+    made[[1, 2], [2, 0]] = x[:2]
+    return made
+
+
 def by_keys(x: Any) -> Any:
     made: Any = sp.dok_array((4, 4))
     made[0, 1] = x[0]
@@ -120,6 +128,7 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
         (np.reshape(x[:4], (1, 2, 2)), [1], [0, 1, 1]), shape=(4, 4)
     ).toarray(),
     "lil": lambda x: by_lists(x).tocsr().toarray() + by_lists(x)[0, 1],
+    "rows of lil": lambda x: by_rows_of_another(x).tocsr().toarray(),
     "tolil": lambda x: coo(x).tolil().tocsr().toarray(),
     "dok": lambda x: by_keys(x).tocsr().toarray(),
     "data": lambda x: scaled(x).toarray(),

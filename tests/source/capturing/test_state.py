@@ -261,6 +261,38 @@ def test_elements_are_read_as_they_were_written(f: Callable[[Any], Any]) -> None
     )
 
 
+@pytest.mark.parametrize("name", ["read", "written"])
+def test_classes_may_take_their_properties_back(name: str) -> None:
+    """As where a property loads a table when it is asked for, and stores it in its place."""
+
+    class Element:
+        mass: Any
+
+    def load() -> None:
+        del Element.mass
+        for i, element in enumerate(elements):
+            element.mass = i + 2.0
+
+    def read(self: Any) -> Any:
+        load()
+        return self.mass
+
+    def write(self: Any, value: Any) -> None:
+        load()
+        self.mass = value
+
+    def weighed(x: Any) -> Any:
+        if name == "written":
+            elements[1].mass = 3.0
+        return x * elements[1].mass
+
+    Element.mass = property(read, write)
+    elements: list[Any] = [Element(), Element()]
+    for _ in range(2):
+        assert float(tinyjax.grad(source.capture(weighed))(np.float64(2.0))) == 3.0
+    assert weighed(2.0) == 6.0
+
+
 def test_getattribute_of_object_reads_properties_by_their_rewritten_forms() -> None:
     class Inner:
         def __init__(self, x: Any) -> None:

@@ -46,6 +46,7 @@ from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
     Captured,
     CapturedArray,
+    FlatIterator,
     follow,
     plain,
 )
@@ -156,16 +157,26 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     return native(g, args, kwargs) if fun is None else fun(*args, **kwargs)
 
 
+#: The bit of the instruction that loads a global, where it is called next.
+_IS_CALLED: Final = 1
+
+
 def _without_source(g: FunctionType) -> FunctionType | None:
     """Return a function without source that calls what is captured; None for others.
 
-    Its code stays. The functions and classes among its globals and cells are dispatch points.
+    Its code stays. The functions among its globals and cells are dispatch points, and so are the
+    classes and objects that it does nothing with but call them.
     """
     module = rewriting.module_of(g)
     if module.partition(".")[0] in rewriting.AS_THEY_ARE:
         return None
     scope = {name: g.__globals__[name] for name in g.__code__.co_names if name in g.__globals__}
-    made = {name: _dispatched_if_function(x) for name, x in scope.items()}
+    loads = [x for x in dis.get_instructions(g.__code__) if x.opname == "LOAD_GLOBAL"]
+    kept = {x.argval for x in loads if not (x.arg or 0) & _IS_CALLED}
+    made = {
+        name: dispatched(x) if callable(x) and name not in kept else _dispatched_if_function(x)
+        for name, x in scope.items()
+    }
     cells = tuple([CellType(_dispatched_if_function(c.cell_contents)) for c in g.__closure__ or ()])
     fun = FunctionType(g.__code__, {**g.__globals__, **made}, g.__name__, g.__defaults__, cells)
     fun.__kwdefaults__ = g.__kwdefaults__
@@ -291,14 +302,41 @@ _running: Final[list[Any]] = []
 ndarrays.from_source.append(from_source)
 
 
-def _with_arrays(args: Any) -> Any:
-    """Return arguments with what the user's ``__array__`` gives in place of its objects."""
-    return tuple([HANDLERS[np.asarray](x) if _makes_arrays(x) else x for x in args])
+def _with_arrays(args: Any, protocol: str) -> Any:
+    """Return arguments with what the user's ``__array__`` gives in place of its objects.
+
+    Args:
+        args: the arguments; objects may be items of lists.
+        protocol: the protocol of NumPy's that objects may have in place of it.
+    """
+    return tuple([with_array(x, protocol) for x in args])
 
 
-def _makes_arrays(x: Any) -> bool:
-    """Return whether an object becomes an array by a method of the user's."""
-    return is_captured_function(getattr(type(x), "__array__", None)) and not ndarrays.is_foreign(x)
+def with_array(x: Any, *protocols: str) -> Any:
+    """Return what the user's ``__array__`` gives in place of an object, or of items of a list."""
+    kind = type(x)
+    if kind in _ATOMS or kind is CapturedArray:
+        return x
+    if kind is list or kind is tuple:
+        items = [with_array(item, *protocols) for item in x]
+        return x if all(map(operator.is_, items, x)) else kind(items)
+    return HANDLERS[np.asarray](x) if _makes_arrays(x, *protocols) else x
+
+
+def number_of(x: Any) -> Any:
+    """Return the number that an object is by a method of the user's; other values as they are."""
+    return call(float, x) if _is_number(x) else x
+
+
+def _is_number(x: Any) -> bool:
+    return is_captured_function(getattr(type(x), "__float__", None))
+
+
+def _makes_arrays(x: Any, *protocols: str) -> bool:
+    """Return whether an object becomes an array: by a method of the user's, or its elements."""
+    kind = type(x)
+    is_own = is_captured_function(getattr(kind, "__array__", None)) or kind is FlatIterator
+    return is_own and not any(hasattr(kind, name) for name in protocols)
 
 
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
@@ -308,7 +346,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return follow(g(*values))
         if g not in HANDLERS and _OPERANDS.issuperset(map(type, args)):
             return ndarrays.wrap_ufunc(g, args)
-    args = _with_arrays(args)
+    args = _with_arrays(args, "__array_ufunc__")
     if not ndarrays.are_captured(args, kwargs):
         if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
             return call(method, *args)
@@ -372,15 +410,18 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
         items = itertools.chain.from_iterable(map(objects_of, operands))
         if ndarrays.holds_captured([*operands, *items]):
             return _of_objects(g, own, args, kwargs)
+    has_polynomial = any(isinstance(x, np.poly1d) for x in args)
+    if not has_polynomial:
+        args = _with_arrays(args, "__array_function__")
     if g in HANDLERS:
         return HANDLERS[g](*args, **kwargs)
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
         return call(own, *args[1:], **kwargs)
-    if any(isinstance(x, np.poly1d) for x in args):
+    if has_polynomial:
         result = from_source(g, args, kwargs)
         if result is not NotImplemented:
             return result
-    args = _with_arrays(args)
+        args = _with_arrays(args, "__array_function__")
     if ndarrays.are_captured(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return _followed(g, args, kwargs)
@@ -434,7 +475,7 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
     if kind is _Cached:
-        if ndarrays.are_captured(args, kwargs):
+        if may_reach_captured((args, kwargs)):
             return call(g.__wrapped__, *args, **kwargs)
         return g(*args, **kwargs)
     if kind in _BUILTIN:
@@ -516,7 +557,8 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
     """Call a method of an array that is not under capture."""
     if g.__name__ == "astype":
         runs.check_no_text(owner)
-        if ndarrays.is_traced(objects_of(owner)):
+        objects = objects_of(owner)
+        if ndarrays.is_traced(objects) or any(map(_is_number, objects)):
             return HANDLERS[np.array](owner, *args, **kwargs)
     if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
         function, method, *operands = args
@@ -1027,8 +1069,8 @@ HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 def set_attribute(value: Any, owner: Any, name: str) -> None:
     """Set an attribute, by the rewritten form of its property."""
     kind: Any = type(owner)
-    setter = _setter(kind, name)
-    if setter is not None:
+    setter, descriptor = _setter(kind, name)
+    if setter is not None and (descriptor is None or _of_class(kind, name) is descriptor):
         setter(owner, value)
         return
     if type(value) not in _ATOMS and ndarrays.holds_captured(value):
@@ -1037,19 +1079,22 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
 
 
 @functools.cache
-def _setter(kind: Any, name: str) -> Callable[[Any, Any], object] | None:
-    """Return what code of the program, or of capture, sets an attribute of objects of a class."""
+def _setter(kind: Any, name: str) -> tuple[Callable[[Any, Any], object] | None, Any]:
+    """Return what code of the program, or of capture, sets an attribute of objects of a class.
+
+    Where it is a descriptor's, it comes with this: classes may lose their descriptors.
+    """
     if kind is np.ndarray and name in ("flat", "real", "imag"):
-        return lambda owner, value: ndarrays.write(getattr(owner, name), ..., value)
+        return lambda owner, value: ndarrays.write(getattr(owner, name), ..., value), None
     method = kind.__setattr__
     if is_captured_function(method):
-        return lambda owner, value: call(method, owner, name, value)
+        return lambda owner, value: call(method, owner, name, value), None
     found = _descriptor(kind, name)
     if _is_property(found, "__set__"):
         own = found.fset
     else:
         own = functools.partial(type(found).__set__, found) if hasattr(found, "__set__") else None
-    return functools.partial(call, own) if is_captured_function(own) else None
+    return (functools.partial(call, own) if is_captured_function(own) else None), found
 
 
 def item(owner: Any, key: Any) -> Any:
@@ -1083,6 +1128,7 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     """Set an item."""
     kind = type(owner)
     if kind is np.ndarray or kind is CapturedArray:
+        value = number_of(value) if owner.dtype.kind == "f" and type(value) not in DATA else value
         ndarrays.write(owner, key, value)
     elif kind in _PLAIN:
         if kind is dict:
@@ -1174,7 +1220,8 @@ def expression(text: str) -> Callable[..., Any]:
     for name, path, count, options in _uses(nodes):
         known = owners.setdefault(name, {math, np, np.ndarray} if name in names else {np.ndarray})
         known -= {owner for owner in known if not _gives_data(owner, path, count, options)}
-    if not all(owners.values()):
+    calls_operand = any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) for x in nodes)
+    if calls_operand or not all(owners.values()):
         dispatched: Callable[..., Any] = rewriting.by_parts(text, names)
         return dispatched
     given = ", ".join(names)
@@ -1280,11 +1327,27 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
         result = _by_methods(x, y, own, other, overrides)
-        if result is NotImplemented and (_has_protocol(first) or _has_protocol(second)):
-            return _call_ufunc(ufunc, (x, y), {})
-        return apply(x, y) if result is NotImplemented else result
+        if result is not NotImplemented:
+            return result
+        return _call_ufunc(ufunc, (x, y), {}) if by_ufunc(x, y) else apply(x, y)
+
+    def by_ufunc(x: Any, y: Any) -> bool:
+        """Return whether NumPy's operator applies the function, to what the user's objects give."""
+        first: Any = type(x)
+        second: Any = type(y)
+        if _has_protocol(first) or _has_protocol(second):
+            return True
+        if _is_of_numpy(first):
+            return _makes_arrays(y, "__array_ufunc__") and not ndarrays.is_foreign(y)
+        return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
 
     return dispatch
+
+
+def _is_of_numpy(kind: type) -> bool:
+    """Return whether operators of a class are NumPy's."""
+    is_number = issubclass(kind, tuple(ndarrays.OF_PYTHON))
+    return issubclass(kind, (np.ndarray, np.generic, Captured)) and not is_number
 
 
 def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> Any:
@@ -1331,7 +1394,7 @@ def _value(x: Any) -> Any:
 
 def _takes(kind: type, other: Any) -> bool:
     """Return whether operators of a class may take an object of another class."""
-    if kind in (int, float, complex, bool, str):
+    if kind in (int, float, complex, bool, str) or issubclass(kind, tuple(ndarrays.OF_PYTHON)):
         return False
     return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ndarrays.is_foreign(other))
 

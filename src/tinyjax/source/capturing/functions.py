@@ -31,7 +31,9 @@ from tinyjax.source.capturing.calls import (
     call,
     iterate,
     native,
+    number_of,
     reaches_captured,
+    with_array,
 )
 from tinyjax.source.capturing.ndarrays import (
     HANDLERS,
@@ -89,8 +91,9 @@ def as_array(
     if is_array(a) and type(a) is not CapturedArray and not subok:
         a = a._captured_plain()
     is_of_objects = dtype is not None and np.dtype(dtype) == object
-    if ndarrays.has_objects(a) and dtype is not None and not is_of_objects:
-        a = a.tolist()
+    if dtype is not None and not is_of_objects:
+        items = a.tolist() if ndarrays.has_objects(a) else a
+        a = _numbers_of(items) if np.dtype(dtype).kind == "f" else items
     if not (is_captured(a) or is_traced(a)):
         return _of_data(a, dtype, order, copy, subok, ndmin)
     if is_of_objects:
@@ -116,9 +119,14 @@ def _array_like(a: Any) -> Any:
         is_view = flat._captured_memory is a.array._captured_memory
         return flat if is_view else ndarrays.read_only(flat)
     protocol = getattr(type(a), "__array__", None)
-    if not is_captured(a) and type(protocol) is type(as_array) and ndarrays.is_foreign(a) is False:
-        return call(protocol, a)
-    return a
+    return call(protocol, a) if rewriting.is_captured_function(protocol) else with_array(a)
+
+
+def _numbers_of(x: Any) -> Any:
+    """Return the numbers that objects, in nested lists, are by a method of the user's."""
+    if type(x) is list or type(x) is tuple:
+        return [_numbers_of(item) for item in x]
+    return number_of(x)
 
 
 def _objects(x: Any) -> Any:
@@ -181,6 +189,9 @@ def _einsum(*operands: Any, **options: Any) -> Any:
         view = operands[1]._captured_view
         if memories.is_view_of(np.einsum(operands[0], view), view):
             return view_by(operands[1], lambda a: np.einsum(operands[0], a))
+    path = options.get("optimize")
+    if type(path) is list and path[:1] == ["einsum_path"] and is_traced(operands):
+        options["optimize"] = path[1:]  # without the name that NumPy has before it
     return applied(np.einsum, operands, options)
 
 
@@ -561,6 +572,7 @@ def _as_text(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) -> s
 
 def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(number_of, args)) if dtype.kind == "f" and kind is not float else args
         if kind is complex and len(args) == 2 and is_traced(args):
             parts = [jnp.asarray(_scalar(part), np.float64) for part in args]
             return ndarrays.number(wrap(tinyjax.lax.complex(*parts)))
@@ -643,7 +655,7 @@ def _register_numeric(
     """
 
     def handler(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
-        args = tuple([list(iterate(x)) for x in args]) if iterates else args
+        args = tuple([list(iterate(x)) if iterates else number_of(x) for x in args])
         if not ndarrays.are_traced(args, kwargs):
             return function(*map(plain, args), **kwargs)
         options = {name: _scalar(x, kind) for name, x in kwargs.items()}

@@ -17,6 +17,8 @@ from tinyjax.core.values import Array
 from tinyjax.errors import CaptureError, DivergenceError, UndecidedError
 from tinyjax.source.capturing import (
     calls,
+    distances,
+    integrals,
     interpolation,
     lapack,
     ndarrays,
@@ -159,6 +161,7 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.signal._peak_finding_utils._local_maxima_1d": _peaks,
     "scipy.signal._peak_finding_utils._select_by_peak_distance": _peaks,
     "scipy.signal._peak_finding_utils._peak_prominences": _prominences,
+    **distances.COUNTERPARTS,
     **interpolation.COUNTERPARTS,
     **lapack.COUNTERPARTS,
     **numexpr.COUNTERPARTS,
@@ -166,6 +169,8 @@ _OWN: Final[dict[str, Any]] = {
 }
 
 
+#: What applies functions of SciPy's where a function that they are given decides by its argument.
+_BY_DECISIONS: Final[dict[str, Any]] = {"scipy.integrate._quadpack_py.quad": integrals.quad}
 #: Functions of SciPy's whose Python source computes more than a counterpart of tinyjax's.
 _BY_SOURCE: Final = frozenset({"scipy.linalg.cho_factor", "scipy.linalg.eigh"})
 #: Functions whose second argument is a vector to SciPy, if it is a number.
@@ -212,9 +217,11 @@ def _module(g: Any) -> str:
 def _name(g: Any) -> str:
     """Return the name of a function, or of the class of an object that can be called.
 
-    Functions in Fortran have it in the last word.
+    Functions in Fortran have it in the last word, and those of pybind11 behind its version.
     """
     name: str = getattr(g, "__qualname__", "") or getattr(g, "__name__", type(g).__name__)
+    if name.startswith("pybind11"):
+        return name.rpartition(".")[2]
     return name.rpartition(" ")[2] if type(g).__name__ == "fortran" else name
 
 
@@ -254,11 +261,17 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = ndarrays.with_values(ours, args, kwargs)
     except ndarrays.REFUSALS as error:
-        if isinstance(error, (DivergenceError, UndecidedError)):
+        by_decisions = _BY_DECISIONS.get(f"{module}.{_name(g)}")
+        if isinstance(error, DivergenceError):
             raise
         if run is not None:
             del run.refusals[refused:]
-        return NotImplemented
+        if not isinstance(error, UndecidedError):
+            return NotImplemented
+        result = NotImplemented if by_decisions is None else by_decisions(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+        raise runs.note_refusal(error) from None
     if not any(callable(x) for x in args):
         raising.check_finite(g, *arguments, result)
     elif not _converged(result):

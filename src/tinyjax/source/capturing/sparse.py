@@ -372,8 +372,9 @@ def _insert(function: Any, *args: Any) -> None:
 @_computes("lil_fancy_set", module=_LISTS)
 def _insert_several(function: Any, *args: Any) -> None:
     *matrix, rows, columns, values = args
+    insert = importlib.import_module(f"scipy.sparse.{_LISTS}").lil_insert
     for i, j, x in zip(np.ravel(rows), np.ravel(columns), values.ravel(), strict=True):
-        _insert(function, *matrix, int(i), int(j), x)
+        _insert(insert, *matrix, int(i), int(j), x)
 
 
 @_computes("lil_flatten_to_array", module=_LISTS)

@@ -69,11 +69,17 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
 
 
 def _methods(subclass: Any, base: type) -> dict[str, Any]:
-    """Return what a subclass has that the class beneath it has not, and itself."""
+    """Return what a subclass has that the class beneath it has not, and itself.
+
+    Methods of classes are its own.
+    """
     names: dict[str, Any] = {}
     for parent in reversed(subclass.__mro__):
         if not issubclass(base, parent):
             names.update({n: x for n, x in vars(parent).items() if n not in _NOT_METHODS})
+    for name, method in names.items():
+        if isinstance(method, classmethod):
+            names[name] = staticmethod(method.__get__(None, subclass))
     names["subclass"] = subclass
     return names
 

@@ -301,6 +301,13 @@ def is_plain(fun: FunctionType, args: tuple[Any, ...]) -> bool:
     )
 
 
+def _own_signature(fun: FunctionType) -> inspect.Signature:
+    """Return the signature of the code of a function, which may show another."""
+    made = FunctionType(fun.__code__, {}, fun.__name__, fun.__defaults__, fun.__closure__)
+    made.__kwdefaults__ = fun.__kwdefaults__
+    return inspect.signature(made)
+
+
 def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
     """Bring the arguments of a call in the order of the parameters.
 
@@ -311,7 +318,7 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     assert isinstance(fun, FunctionType), f"{fun!r} is no Python function"
     if not kwargs and is_plain(fun, args):
         return Bound(args)
-    signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
+    signature = _own_signature(fun)
     names = parameters_of(fun.__code__)
     numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
     try:

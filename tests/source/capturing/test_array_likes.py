@@ -1,0 +1,247 @@
+"""Objects of the user's under capture: what NumPy and Python ask them for.
+
+Of each class, what NumPy gives is compared with what a captured program gives, and its derivative
+with central differences.
+"""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import source
+
+
+class Plain:
+    """An object with ``__array__``, and nothing else."""
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = np.asarray(elements)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.elements
+
+
+class Operators(Plain):
+    def __mul__(self, other: Any) -> Any:
+        return type(self)(5 * np.asarray(other) * self.elements)
+
+    def __rmul__(self, other: Any) -> Any:
+        return type(self)(3 * np.asarray(other) * self.elements)
+
+    def __radd__(self, other: Any) -> Any:
+        return type(self)(3 + np.asarray(other) * self.elements)
+
+
+class Priority(Operators):
+    __array_priority__ = 10
+
+
+class Opaque(Operators):
+    __array_ufunc__ = None
+
+
+CLASSES: Final[tuple[type[Plain], ...]] = (Plain, Operators, Priority, Opaque)
+OPERANDS: Final[dict[str, Callable[[Any], Any]]] = {
+    "a number of NumPy's": lambda x: x,
+    "a number of Python's": float,
+    "an array of no axes": np.array,
+    "an array": lambda x: np.array([x, 2 * x]),
+}
+PROGRAMS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "x * m": lambda x, m: x * m,
+    "m * x": lambda x, m: m * x,
+    "x + m": lambda x, m: x + m,
+    "m - x": lambda x, m: m - x,
+    "x / m": lambda x, m: x / m,
+    "x < m": lambda x, m: x * (x < m),
+    "x @ m": lambda x, m: x @ m,
+    "np.add": np.add,
+    "np.sum": lambda x, m: np.sum(m) + x,
+    "np.dot": lambda x, m: np.dot(m, m) * x,
+    "np.hstack": lambda x, m: np.hstack([np.ravel(x), m]),
+    "np.stack": lambda x, m: np.stack((m, m)) + x,
+    "np.asarray": lambda x, m: np.asarray([m, m]) * x,
+}
+#: NumPy raises an error, and a captured program computes.
+LENIENT: Final = {("np.sum", Opaque)}
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_objects_are_what_they_are_to_numpy(cls: type[Plain], operand: str) -> None:
+    x = np.float64(1.3)
+    for name, program in PROGRAMS.items():
+        if (name, cls) in LENIENT:
+            continue
+        kinds: list[type[Any]] = []
+
+        def total(x: Any, program: Any = program, kinds: list[type[Any]] = kinds) -> Any:
+            result = program(OPERANDS[operand](x), cls(np.array([1.5, 2.0]) * x))
+            kinds.append(result.__class__)
+            return np.sum(np.asarray(result)) * 1.0
+
+        try:
+            slope = (total(x + 1e-6) - total(x - 1e-6)) / 2e-6
+        except (TypeError, ValueError):
+            with pytest.raises((TypeError, ValueError)):
+                tinyjax.grad(source.capture(total))(x)
+        else:
+            gradient = tinyjax.grad(source.capture(total))(x)
+            np.testing.assert_allclose(gradient, slope, 1e-5, err_msg=name)
+            assert len({*kinds}) == 1, name
+
+
+class Angle:
+    """An object that is a number by ``__float__``."""
+
+    def __init__(self, radians: Any) -> None:
+        self.radians = radians
+
+    def __float__(self) -> float:
+        return float(self.radians)
+
+    def __sub__(self, other: Any) -> "Angle":
+        return Angle(self.radians - other.radians)
+
+
+def stored(x: Any) -> Any:
+    angles = np.zeros(3)
+    angles[1] = Angle(x)
+    return angles
+
+
+NUMBERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "an array of objects": lambda x: np.asarray(np.array([Angle(x), Angle(2 * x)]), dtype=float),
+    "a nested list": lambda x: np.array([[Angle(x), x], (1, Angle(x))], dtype=float),
+    "astype": lambda x: (np.array([Angle(x)]) - np.array([Angle(3 * x)])).astype(float),
+    "float": lambda x: float(Angle(x)),
+    "np.float64": lambda x: np.float64(Angle(x)) ** 2,
+    "math": lambda x: math.sin(Angle(x)),
+    "an element": stored,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_objects_are_numbers_by_their_method(name: str) -> None:
+    def total(x: Any) -> Any:
+        return np.sum(NUMBERS[name](x)) * 1.0
+
+    slope = (total(1.3 + 1e-6) - total(1.3 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(tinyjax.grad(source.capture(total))(np.float64(1.3)), slope, 1e-6)
+
+
+class Vector(np.ndarray):
+    """An array with a constructor that asks which class it is a method of."""
+
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        return np.asarray(x).view(cls) * len(cls.__name__)
+
+
+class Position(Vector):
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        return super().of(x) + 1.0
+
+
+def test_methods_of_classes_are_those_of_the_subclass() -> None:
+    def moved(x: Any) -> Any:
+        position = Position.of(x)
+        return np.sum(np.asarray(position.of(position)))
+
+    np.testing.assert_allclose(tinyjax.grad(source.capture(moved))(np.ones(2)), [64.0, 64.0])
+
+
+class Body:
+    """An object that a function which keeps its results is called with."""
+
+    def __init__(self, mass: Any) -> None:
+        self.mass = mass
+
+
+@functools.lru_cache
+def energy(body: Body, speed: float) -> Any:
+    return np.stack([body.mass, body.mass * 2.0]) @ np.full(2, speed**2)
+
+
+def test_functions_that_keep_results_take_objects_of_traced_values() -> None:
+    def total(x: Any) -> Any:
+        return energy(Body(x), 3.0) + energy(Body(2.0), 3.0)
+
+    assert float(tinyjax.grad(source.capture(total))(np.float64(0.5))) == 27.0
+    assert energy.cache_info().currsize == 1
+
+
+def summed(*values: Any) -> Any:
+    total = 0.0
+    for x in values:
+        total = total + np.sin(x)
+    return total
+
+
+setattr(summed, "__signature__", inspect.Signature())  # noqa: B010
+
+
+@pytest.mark.parametrize("entry", [source.capture, lambda f: f])
+def test_functions_may_show_another_signature(entry: Callable[[Any], Any]) -> None:
+    def twice(x: Any) -> Any:
+        return summed(x, 2 * x) + summed(x)
+
+    derivative = tinyjax.grad(entry(twice)) if entry is source.capture else source.grad(twice)
+    np.testing.assert_allclose(derivative(0.4), 2 * np.cos(0.4) + 2 * np.cos(0.8), 1e-6)
+
+
+FLAT: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "np.multiply": np.multiply,
+    "x * flat": lambda x, flat: x * flat,
+    "flat - x": lambda x, flat: flat - x,
+    "flat > x": lambda x, flat: (flat > x) * x,
+    "np.where": lambda x, flat: np.where(x > 0, flat, x),
+    "np.stack": lambda x, flat: np.stack((flat, x)),
+    "np.polyval": lambda x, flat: np.polyval(flat, x),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_iterators_are_arrays(name: str) -> None:
+    def total(x: Any) -> Any:
+        return np.sum(np.sin(FLAT[name](x, (2.0 * np.reshape(x, (2, 2)).T).flat)))
+
+    x = np.array([0.3, 0.5, -0.2, 1.2])
+    slopes = [(total(x + step) - total(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(tinyjax.grad(source.capture(total))(x), slopes, atol=1e-6)
+
+
+class Adding:
+    """An object that can be called."""
+
+    def __call__(self, x: Any) -> Any:
+        values = np.zeros(2)
+        values[0] = x
+        return self.sum(values)
+
+    def sum(self, values: Any) -> Any:
+        return np.sum(values) + 1.0
+
+
+class Holding:
+    """An object whose class stores a traced number in an array."""
+
+    def __init__(self, x: Any) -> None:
+        self.values = np.zeros(2)
+        self.values[1] = x
+
+
+def test_code_without_a_source_calls_objects_and_classes() -> None:
+    text = "def total(x):\n    return add(x) * make(x).values[1] + add.sum(x) + isinstance(x, make)"
+    scope: dict[str, Any] = {"add": Adding(), "make": Holding}
+    exec(text.replace(" + add.sum(x)", "").replace(" + isinstance(x, make)", ""), scope)
+    assert float(tinyjax.grad(source.capture(scope["total"]))(np.float64(3.0))) == 7.0
+    exec("def total(x):\n    return add.sum(x) * isinstance(make, type)", scope)
+    assert float(tinyjax.grad(source.capture(scope["total"]))(np.float64(3.0))) == 1.0
