@@ -31,9 +31,9 @@ PLACES: Final = (np.array([42.2, -71.4]), np.array([-33.1, 18.6]), np.array([59.
 MIXES: Final = (np.array([0.4, 0.2]), np.array([-0.3, 0.6]), np.array([0.9, -0.5]))
 EPIDEMICS: Final = (np.array([0.4, 1.1]), np.array([0.7, 0.8]), np.array([0.55, 1.6]))
 WEIGHTS: Final = (
-    np.array([1.2, 0.7, 2.3, 0.5, 1.9, 0.8, 3.1, 1.4]),
+    np.array([1.2, 0.7, 2.3, 0.5, 1.87, 0.8, 3.1, 1.4]),
     np.array([0.6, 2.2, 0.9, 1.7, 0.4, 2.8, 1.1, 0.3]),
-    np.array([3.3, 1.1, 0.2, 2.4, 1.5, 0.95, 0.35, 2.1]),
+    np.array([3.3, 1.1, 0.2, 2.4, 1.43, 0.95, 0.35, 2.1]),
 )
 NOON: Final = datetime.datetime(2026, 4, 18, 13, 13, 1, 130320, tzinfo=datetime.UTC)
 DAY: Final = datetime.datetime(2026, 3, 28)

@@ -245,3 +245,64 @@ def test_code_without_a_source_calls_objects_and_classes() -> None:
     assert float(tinyjax.grad(source.capture(scope["total"]))(np.float64(3.0))) == 7.0
     exec("def total(x):\n    return add.sum(x) * isinstance(make, type)", scope)
     assert float(tinyjax.grad(source.capture(scope["total"]))(np.float64(3.0))) == 1.0
+
+
+class Scaling(np.ndarray):
+    """An array whose universal functions give twice their values."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = [np.asarray(x) for x in inputs]
+        return 2.0 * getattr(ufunc, method)(*arrays, **options)
+
+
+def test_einsum_takes_arrays_of_a_subclass_as_they_are() -> None:
+    known = np.arange(4.0).reshape(2, 2).view(Scaling)
+
+    def product(x: Any) -> Any:
+        matrix = x.reshape(2, 2)
+        result = np.einsum("ij,jk->ik", matrix, known) + np.einsum("ij->ji", known) * matrix
+        return np.sum(result * matrix.view(Scaling)[0, 0])
+
+    x = np.array([0.3, 1.2, -0.5, 0.7])
+    slopes = [(product(x + step) - product(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(tinyjax.grad(source.capture(product))(x), slopes, 1e-6)
+
+
+def test_einsum_takes_paths_of_numpy() -> None:
+    path = ["einsum_path", (0, 2), (0, 1)]
+    factors = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+
+    def product(x: Any) -> Any:
+        return np.einsum("i,ij,j->", np.sin(x), *factors, optimize=path)
+
+    slopes = np.cos([0.4, 1.1]) * (factors[0] @ factors[1])
+    np.testing.assert_allclose(tinyjax.grad(source.capture(product))(np.array([0.4, 1.1])), slopes)
+
+
+class Tenfold(np.ndarray):
+    """An array that gives ten times its elements to who asks for one by its index."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) * 10.0
+
+
+READS: Final[dict[str, Callable[[Any], Any]]] = {
+    "item": lambda v: v[:1].item() + v.item(1) + v.reshape(2, 2).item(0, 1),
+    "tolist": lambda v: sum(v.tolist()),
+    "a loop": lambda v: sum([i * x for i, x in enumerate(v)]),
+    "list": lambda v: np.sum(np.array(list(v))),
+    "max": lambda v: max(v) + next(reversed(v)),
+    "zip": lambda v: sum([a * b for a, b in zip(v, v, strict=True)]),
+    "flat": lambda v: sum(v.flat) + np.sum(v.flat[1:3]) + v.flat.base[0],
+    "np.take": lambda v: np.take(v, 1) + np.sum(v) + np.squeeze(v)[1],
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_elements_of_a_subclass_are_read_as_numpy_reads_them(name: str) -> None:
+    def read(x: Any) -> Any:
+        return np.asarray(READS[name](np.asarray(2.0 * x).view(Tenfold))) * 1.0
+
+    x = np.array([0.3, 0.5, -0.2, 1.2])
+    slopes = [(read(x + step) - read(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(tinyjax.grad(source.capture(read))(x), slopes, atol=1e-5)

@@ -19,7 +19,7 @@ import random
 import sys
 import threading
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import (
@@ -502,6 +502,8 @@ _DISPATCHED: Final = {
     for public in vars(np).values()
     if type(own := getattr(public, "_implementation", None)) is BuiltinFunctionType
 }
+#: Functions of Python's in C that give what calls a function. Others ask which one it is.
+_CALLING: Final = (iter, functools.cmp_to_key)
 #: Functions in C that call functions of the user's.
 _HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
 _OF_PYTHON: Final = (
@@ -520,6 +522,9 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if of_class is object and g.__name__ == "__getattribute__":
         owner, name = args if is_unbound else (owner, *args)
         return _reader_by_class(type(owner), name, object.__getattribute__)(owner, name)
+    if of_class is object and g.__name__ == "__setattr__":
+        stores.note(args[0] if is_unbound else owner)
+        return g(*args, **kwargs)
     if is_unbound and of_class is np.ndarray and args and ndarrays.is_captured(args[0]):
         kind = CapturedArray if ndarrays.is_array(args[0]) else type(args[0])
         return getattr(kind, g.__name__)(*args, **kwargs)
@@ -547,7 +552,7 @@ def _call_of_module(g: Any, args: Any, kwargs: Any) -> Any:
         return _call_higher(g, args, kwargs)
     module = getattr(g, "__module__", None) or ""
     if module in _OF_PYTHON:
-        return g(*[captured_function(x) for x in args], **kwargs)
+        return g(*(map(captured_function, args) if g in _CALLING else args), **kwargs)
     if module.startswith("numpy") and ndarrays.are_traced(args, kwargs):
         return ndarrays.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
@@ -583,7 +588,8 @@ def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
             return result
     if ndarrays.holds_captured(args):
         stores.note(owner)
-    return g(*[captured_function(x) for x in args], **kwargs)
+    made = args if isinstance(owner, _HOLDING) else map(captured_function, args)
+    return g(*made, **kwargs)
 
 
 #: Classes of Python's numbers, each of which takes those before it.
@@ -626,6 +632,8 @@ def captured_function(x: Any) -> Any:
         return x if package in rewriting.AS_THEY_ARE else rewriting.rewritten(x) or x
     if kind is MethodType and type(x.__func__) is FunctionType:
         return MethodType(captured_function(x.__func__), x.__self__)
+    if kind is functools.partial:
+        return kind(captured_function(x.func), *x.args, **x.keywords)
     return x
 
 
@@ -686,7 +694,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             _write_back(x, view)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
-    if g in _COPYING and _is_sparse(type(result)):
+    if _is_sparse(type(result)) and g in _COPYING:
         _note_made(result)
     return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
 
@@ -836,6 +844,11 @@ def _with_rewritten_hooks(cls: Any) -> type | None:
 
 #: Classes whose subclasses hold what they are given.
 _CONTAINERS: Final = (dict, list, tuple, set, frozenset)
+#: Classes that hold functions, and call none: the functions stay those that they are.
+_HOLDING: Final = (
+    *(*_CONTAINERS, deque, functools.partial, weakref.ref),
+    *(property, classmethod, staticmethod),
+)
 
 
 def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -852,7 +865,8 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
         if ndarrays.is_traced(args):
             raise runs.refusal(_qualified_name(cls))
         runs.check_no_text(*args)
-    return cls(*[captured_function(x) for x in args], **kwargs)
+    is_holding = issubclass(cls, _HOLDING) and not issubclass(cls, defaultdict)
+    return cls(*(args if is_holding else map(captured_function, args)), **kwargs)
 
 
 #: Packages whose classes hold numbers that are not of machine precision, or run elsewhere.

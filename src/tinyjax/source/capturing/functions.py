@@ -23,7 +23,15 @@ import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source import facts, numeric
-from tinyjax.source.capturing import memories, ndarrays, overwriting, raising, rewriting, runs
+from tinyjax.source.capturing import (
+    memories,
+    ndarrays,
+    overwriting,
+    raising,
+    rewriting,
+    runs,
+    squares,
+)
 from tinyjax.source.capturing.calls import (
     applied,
     around,
@@ -192,6 +200,8 @@ def _einsum(*operands: Any, **options: Any) -> Any:
     path = options.get("optimize")
     if type(path) is list and path[:1] == ["einsum_path"] and is_traced(operands):
         options["optimize"] = path[1:]  # without the name that NumPy has before it
+    if not options:  # C code, which takes and gives no arrays of a subclass
+        operands = tuple([x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands])
     return applied(np.einsum, operands, options)
 
 
@@ -659,7 +669,10 @@ def _register_numeric(
         if not ndarrays.are_traced(args, kwargs):
             return function(*map(plain, args), **kwargs)
         options = {name: _scalar(x, kind) for name, x in kwargs.items()}
-        value = ours(*_scalar(args, kind), **options)
+        scalars = _scalar(args, kind)
+        value = ours(*scalars, **options)
+        if function is math.sqrt:
+            value = squares.follow(np.sqrt, scalars, value)
         operands = [*args, *kwargs.values()]
         known = _data(operands)
         if known is None and runs.is_handling():

@@ -248,6 +248,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = own(g, *args, **kwargs)
         if result is not NotImplemented:
             return result
+    if type(g).__hash__ is None:
+        return NotImplemented
     ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
     if ours is None:
         return NotImplemented

@@ -25,7 +25,7 @@ from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
-from tinyjax.source.capturing import memories, runs
+from tinyjax.source.capturing import memories, runs, squares
 from tinyjax.source.ir import runtime, syntax
 
 _role = "interprets"  # see ``frames.Role``
@@ -530,18 +530,19 @@ class CapturedArray(Captured):
         return apply_function(np.ravel, (self, order), {})._captured_copy()
 
     def item(self, *index: Any) -> Any:
+        array = self._captured_plain()
         if index:
             key = index[0] if len(index) == 1 else index
-            element = self[key] if isinstance(key, tuple) else np.ravel(self)[key]
+            element = array[key] if isinstance(key, tuple) else np.ravel(array)[key]
         else:
-            element = np.reshape(self, ())[()]
+            element = np.reshape(array, ())[()]
         return number(element) if isinstance(element, CapturedScalar) else element.item()
 
     def tolist(self) -> Any:
         """Return nested lists of numbers, which stay traced."""
         if not self.ndim:
             return self.item()
-        return [row.tolist() for row in self]
+        return [row.tolist() for row in self._captured_plain()]
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """Return a view of another class or dtype."""
@@ -651,12 +652,22 @@ def class_of(x: Any) -> type[Any]:
 
 
 class FlatIterator:
-    """The flat iterator of an array, which reads each element late."""
+    """The flat iterator of an array, which reads each element late.
 
-    __slots__ = ("array", "index")
+    Args:
+        array: the array.
+
+    Attributes:
+        array: the array, without methods of a subclass.
+        base: the array.
+        index: the place of the next element.
+    """
+
+    __slots__ = ("array", "base", "index")
 
     def __init__(self, array: CapturedArray) -> None:
-        self.array = array
+        self.array = array._captured_plain()
+        self.base = array
         self.index = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -676,11 +687,6 @@ class FlatIterator:
     def coords(self) -> tuple[int, ...]:
         """The index of the next element."""
         return tuple([int(i) for i in np.unravel_index(self.index, self.array.shape)])
-
-    @property
-    def base(self) -> Any:
-        """The array."""
-        return self.array
 
     def __len__(self) -> int:
         return int(self.array.size)
@@ -1346,6 +1352,7 @@ def of_values(
         result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
     else:
         result = apply(*values)
+    result = squares.follow(ufunc, values, result)
     for check in runs.checks:
         check(ufunc, inputs, {}, result)
     if not isinstance(result, Array):
@@ -1625,6 +1632,8 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     result = apply_to_traced(func, args, kwargs)
+    if not kwargs.keys() - {"axis", "keepdims"} and is_captured(result):
+        squares.follow(func, [*map(unwrap, args)], result._captured_value)
     for check in runs.checks:
         check(func, args, kwargs, result)
     if func in facts.KEEPING_CLASS and args and is_array(args[0]) and is_captured(result):
@@ -1891,7 +1900,7 @@ def of_numbers(
         raise ZeroDivisionError("float division by zero")
     left = x._value if type(x) in OF_PYTHON else x
     right = y._value if type(y) in OF_PYTHON else y
-    result = wrap((apply or ufunc)(left, right))
+    result = wrap(squares.follow(ufunc, (left, right), (apply or ufunc)(left, right)))
     if ufunc in COMPARED or of_bools:
         return CapturedBool(result._value) if is_captured(result) else bool(result)
     return number(result)

@@ -35,6 +35,7 @@ class Run:
         sees_errors: whether it may see the warnings and errors of numbers.
         generators: the generators of random numbers that it seeds.
         matrices: the sparse matrices that code in C, or unwatched, has made in it.
+        squares: sums of squares of which some are zero, by their identities.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
@@ -45,6 +46,7 @@ class Run:
     sees_errors: bool = False
     generators: randomness.SeededGenerators = attrs.field(factory=randomness.SeededGenerators)
     matrices: dict[int, weakref.ref[Any]] = attrs.field(factory=dict)
+    squares: dict[int, Tracer] = attrs.field(factory=dict)
 
 
 class Handling:

@@ -71,7 +71,7 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
 def _methods(subclass: Any, base: type) -> dict[str, Any]:
     """Return what a subclass has that the class beneath it has not, and itself.
 
-    Methods of classes are its own.
+    Methods of classes are its own; those that Python calls itself are captured then, too.
     """
     names: dict[str, Any] = {}
     for parent in reversed(subclass.__mro__):
@@ -80,6 +80,8 @@ def _methods(subclass: Any, base: type) -> dict[str, Any]:
     for name, method in names.items():
         if isinstance(method, classmethod):
             names[name] = staticmethod(method.__get__(None, subclass))
+        elif type(method) is FunctionType and name[:2] == "__":
+            names[name] = _called(method)
     names["subclass"] = subclass
     return names
 
@@ -91,16 +93,13 @@ class CapturedNumber(CapturedFloat):
 @functools.cache
 def captured_number(subclass: Any) -> type[CapturedNumber]:
     """Return the class of traced numbers with the methods of a subclass of ``float``."""
-    names = {
-        name: _called(method) if type(method) is FunctionType and name[:2] == "__" else method
-        for name, method in _methods(subclass, float).items()
-        if getattr(method, "__objclass__", None) is not float
-    }
+    methods = _methods(subclass, float).items()
+    names = {n: x for n, x in methods if getattr(x, "__objclass__", None) is not float}
     return type(f"Captured{subclass.__name__}", (CapturedNumber,), names)
 
 
 def _called(method: FunctionType) -> Callable[..., Any]:
-    """Return a method that Python calls itself as one that is captured then, too."""
+    """Return a method as one that is captured when Python calls it, too."""
     return lambda *args, **kwargs: call(method, *args, **kwargs)
 
 
