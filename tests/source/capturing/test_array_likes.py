@@ -140,20 +140,20 @@ class Vector(np.ndarray):
     """An array with a constructor that asks which class it is a method of."""
 
     @classmethod
-    def of(cls, x: Any) -> Any:
+    def from_point(cls, x: Any) -> Any:
         return np.asarray(x).view(cls) * len(cls.__name__)
 
 
 class Position(Vector):
     @classmethod
-    def of(cls, x: Any) -> Any:
-        return super().of(x) + 1.0
+    def from_point(cls, x: Any) -> Any:
+        return super().from_point(x) + 1.0
 
 
 def test_methods_of_classes_are_those_of_the_subclass() -> None:
     def moved(x: Any) -> Any:
-        position = Position.of(x)
-        return np.sum(np.asarray(position.of(position)))
+        position = Position.from_point(x)
+        return np.sum(np.asarray(position.from_point(position)))
 
     np.testing.assert_allclose(tinyjax.grad(source.capture(moved))(np.ones(2)), [64.0, 64.0])
 

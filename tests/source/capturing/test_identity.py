@@ -95,10 +95,10 @@ CALLS: Final[dict[str, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_functions_are_themselves(name: str) -> None:
-    def asked(x: Any) -> Any:
+    def answer(x: Any) -> Any:
         return float(QUESTIONS[name]()) * x
 
-    assert float(tinyjax.grad(source.capture(asked))(np.float64(1.5))) == asked(1.0)
+    assert float(tinyjax.grad(source.capture(answer))(np.float64(1.5))) == answer(1.0)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -22,6 +22,7 @@ NORMS: Final[dict[str, Callable[[Any], Any]]] = {
     "np.square": lambda d: np.sqrt(np.square(d).sum()),
     "np.mean": lambda d: np.sqrt(3.0 * np.mean(d * d)),
     "np.dot": lambda d: np.sqrt(np.dot(d, d)),
+    "np.dot of lists": lambda d: np.linalg.norm(d) + 0.0 * np.dot([d[0], 1.0], [d[0], d[1]]),
     "a power": lambda d: (np.real(d @ d.conjugate()) / d.size) ** 0.5,
     "of numbers": lambda d: np.sqrt(d[0] ** 2 + d[1] ** 2),
     "math.sqrt": lambda d: hypotenuse(float(d[0]), float(d[1])),

@@ -263,7 +263,7 @@ def test_elements_are_read_as_they_were_written(f: Callable[[Any], Any]) -> None
 
 @pytest.mark.parametrize("name", ["read", "written"])
 def test_classes_may_take_their_properties_back(name: str) -> None:
-    """As where a property loads a table when it is asked for, and stores it in its place."""
+    """As where a property loads a table when it is read, and stores it in its place."""
 
     class Element:
         mass: Any

@@ -53,8 +53,9 @@ def follow(function: Any, values: Sequence[Any], result: Any) -> Any:
 def _is_square(function: Any, x: Any, y: Any) -> bool:
     if function is np.power:
         return isinstance(y, (int, float, np.number)) and bool(y == 2)
-    is_product = function in _SQUARES or (function in _PRODUCTS and np.ndim(x) == 1)
-    return function is np.square or (is_product and x is y)
+    if x is not y or not isinstance(x, Tracer):
+        return function is np.square
+    return function in _SQUARES or (function in _PRODUCTS and x.ndim == 1)
 
 
 def _is_root(function: Any, exponent: Any) -> bool:
