@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax import eval_shape
+from tinyjax.core.api import eval_shape
 from tinyjax.source.capturing import ndarrays
 from tinyjax.source.capturing.calls import call
 
