@@ -2380,6 +2380,35 @@ def f(x):
     z = complex("%r+0j" % float(x[0]))
     return z.real * x[1]
 
+## text_40
+def f(x):
+    import io
+    out = io.StringIO()
+    np.savetxt(out, x * x)
+    out.seek(0)
+    return np.loadtxt(out) @ x
+
+## text_41
+def f(x):
+    import io
+    out = io.BytesIO(str(x[0]).encode())
+    return np.genfromtxt(out) * x[1]
+
+## text_42
+def f(x):
+    import io
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        print(x[0])
+    return float(out.getvalue()) * x[1]
+
+## text_43
+def f(x):
+    import tempfile
+    with tempfile.NamedTemporaryFile("w") as file:
+        np.savetxt(file.name, x)
+        return np.fromfile(file.name, sep=" ") @ x
+
 ## exception_1
 def f(x):
     e = ValueError(x[0])

@@ -380,6 +380,7 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         function, atoms = statement.function, {*statement.call.atoms}
         is_known = runtime.is_in(function, _ASKING) or statement.variable in texts
         is_file = function is print and "file" in statement.call.names
+        is_file = is_file or runtime.is_in(function, runtime.REDIRECTING)
         if is_file or (not is_known and not texts.isdisjoint(atoms)):
             raise _of_text(program, statement.line)
     for block in program.blocks:

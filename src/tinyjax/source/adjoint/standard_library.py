@@ -52,7 +52,7 @@ def with_deep_stack(fun: Any, *args: Any) -> Any:
     A level of the user's recursion is three of its derivative. Writes of the first call are undone.
     """
     writes = runtime.writes
-    start, count = writes.start, len(writes.log or ())
+    start, count, depth = writes.start, len(writes.log or ()), len(writes.managers)
     writes.start = count
     try:
         return fun(*args)
@@ -61,7 +61,7 @@ def with_deep_stack(fun: Any, *args: Any) -> Any:
             raise
     finally:
         writes.start = start
-    writes.undo(count)
+    writes.undo(count, depth)
     _limit.is_raised = True
     frames.raise_limit(_FRAMES)
     try:

@@ -1474,6 +1474,8 @@ _OF_ARRAY_LIKES: Final = ("__array__", "__array_interface__", "__array_struct__"
 
 
 def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
+    if method != "__call__":  # of which NumPy gives operands twice that are given by name
+        options = {name: x for name, x in options.items() if name not in ("array", "indices")}
     outs = options.pop("out", None)
     if outs is ...:  # the result is an array, also without axes
         return to_array(apply_ufunc(ufunc, method, inputs, options))

@@ -139,6 +139,17 @@ def note_text(text: str) -> None:
         run.texts.add(text)
 
 
+def check_no_texts() -> None:
+    """Check that no text of a traced value exists where a number is read from text or a file.
+
+    Raises:
+        CaptureError: one does.
+    """
+    run = current.get()
+    if run is not None and run.texts:
+        raise refusal("a number read from text")
+
+
 #: Texts that are shorter are found where they are the whole, since others may have them by chance.
 _SHORTEST_PART: Final = 4
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
 from tinyjax.source.capturing import memories, ndarrays, runs
-from tinyjax.source.capturing.calls import call, without_protocol
+from tinyjax.source.capturing.calls import call, captured_function, without_protocol
 from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray, CapturedFloat
 
 #: What a class has for reasons of Python's.
@@ -22,6 +22,7 @@ _NOT_METHODS: Final = frozenset(
         *("__doc__", "__array_priority__"),
     )
 )
+_WRAPPING: Final = "Write __array_ufunc__ in place of __array_wrap__."
 
 
 class CapturedSubclass(CapturedArray):
@@ -37,6 +38,19 @@ class CapturedSubclass(CapturedArray):
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
         return CapturedArray(self._captured_memory, self._captured_view, self, _same)
+
+    def item(self, *args: Any) -> Any:
+        """Return an element, without a method of the subclass."""
+        return self._captured_plain().item(*args)
+
+    @property
+    def flat(self) -> Any:
+        """The elements one after the other, likewise."""
+        return self._captured_plain().flat
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self._captured_plain().flat = value
 
     def _captured_object(self) -> Any:
         made = self._captured_view.view(type(self).subclass)
@@ -61,7 +75,10 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
         raise runs.refusal(f"{subclass.__name__} of traced values, whose gaps would be lost,")
     if issubclass(subclass, np.recarray):
         raise runs.refusal(f"{subclass.__name__} of traced values")
-    names = _methods(subclass, np.ndarray)
+    has_protocol = type(subclass.__array_ufunc__) is FunctionType
+    if type(subclass.__array_wrap__) is FunctionType and not has_protocol:
+        raise runs.refusal(f"{subclass.__name__}, whose __array_wrap__ NumPy calls,", _WRAPPING)
+    names = _called_by_python(_methods(subclass, np.ndarray))
     names["overrides_methods"] = any(
         callable(getattr(np.ndarray, name, None)) for name in names if name[:2] != "__"
     )
@@ -71,7 +88,7 @@ def captured_class(subclass: Any) -> type[CapturedSubclass]:
 def _methods(subclass: Any, base: type) -> dict[str, Any]:
     """Return what a subclass has that the class beneath it has not, and itself.
 
-    Methods of classes are its own; those that Python calls itself are captured then, too.
+    Methods of classes are its own.
     """
     names: dict[str, Any] = {}
     for parent in reversed(subclass.__mro__):
@@ -80,8 +97,6 @@ def _methods(subclass: Any, base: type) -> dict[str, Any]:
     for name, method in names.items():
         if isinstance(method, classmethod):
             names[name] = staticmethod(method.__get__(None, subclass))
-        elif type(method) is FunctionType and name[:2] == "__":
-            names[name] = _called(method)
     names["subclass"] = subclass
     return names
 
@@ -95,12 +110,19 @@ def captured_number(subclass: Any) -> type[CapturedNumber]:
     """Return the class of traced numbers with the methods of a subclass of ``float``."""
     methods = _methods(subclass, float).items()
     names = {n: x for n, x in methods if getattr(x, "__objclass__", None) is not float}
-    return type(f"Captured{subclass.__name__}", (CapturedNumber,), names)
+    names.setdefault("__hash__", CapturedFloat.__hash__)  # a class with __eq__ alone has none
+    return type(f"Captured{subclass.__name__}", (CapturedNumber,), _called_by_python(names))
 
 
-def _called(method: FunctionType) -> Callable[..., Any]:
-    """Return a method as one that is captured when Python calls it, too."""
-    return lambda *args, **kwargs: call(method, *args, **kwargs)
+def _called_by_python(names: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes of a class, of which Python calls properties and some methods itself."""
+
+    def called(name: str, x: Any) -> Any:
+        if type(x) is property:
+            return property(*map(captured_function, (x.fget, x.fset, x.fdel)))
+        return captured_function(x) if name[:2] == "__" else x
+
+    return {name: called(name, x) for name, x in names.items()}
 
 
 def new_float(cls: Any, x: Any = 0.0) -> Any:
@@ -137,11 +159,21 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
             return call(own, x, ufunc, method, *inputs, **options)
     result = base_ufunc(ufunc, method, inputs, options)
     is_array = ndarrays.is_captured(result) or type(result) is np.ndarray
-    if outs or not is_array or not result.ndim:
-        return result
     models = [x for x in inputs if isinstance_of_subclass(x) or ndarrays.is_of_subclass(x)]
-    model = max(models, key=lambda x: getattr(x, "__array_priority__", 0.0))
-    return as_subclass(result, getattr(type(model), "subclass", type(model)), model)
+    if outs or not is_array or not models:
+        return result
+    model = max(models, key=lambda x: _priority(subclass_of(x)))
+    return as_subclass(result, subclass_of(model), model)
+
+
+def subclass_of(x: Any) -> Any:
+    """Return the class of an array, also of one under capture, as its program sees it."""
+    return getattr(type(x), "subclass", type(x))
+
+
+def _priority(subclass: Any) -> float:
+    priority = subclass.__array_priority__
+    return priority if isinstance(priority, (int, float)) else 0.0  # that of ndarray is no number
 
 
 _INHERITED: Final = ndarrays.Captured.__array_ufunc__

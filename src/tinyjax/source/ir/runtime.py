@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
 import functools
 import inspect
 import itertools
 import math
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
@@ -427,6 +429,7 @@ class WriteLog(threading.local):
             An entry without an array stands for a program that writes.
         copied: the places in the log of whole arrays, by their identity.
         start: the length of the log when the current attempt began.
+        managers: the context managers that are entered, while writes are recorded.
         is_cautious: whether a function that is called may write to its arguments.
     """
 
@@ -436,9 +439,13 @@ class WriteLog(threading.local):
 
     def __init__(self) -> None:
         self.copied: dict[int, int] = {}
+        self.managers: list[AbstractContextManager[Any]] = []
 
-    def undo(self, count: int = 0) -> None:
-        """Restore the old values of all arrays, except for the first writes."""
+    def undo(self, count: int = 0, depth: int = 0) -> None:
+        """Leave the contexts, and restore the arrays, except for the first of each."""
+        while len(self.managers) > depth:
+            manager = self.managers.pop()
+            type(manager).__exit__(manager, *sys.exc_info())
         while self.log and len(self.log) > count:
             array, index, before = self.log.pop()
             if array is not None:
@@ -564,12 +571,21 @@ def thrown(error: BaseException | type[BaseException], cause: BaseException | No
 
 def enter(manager: AbstractContextManager[Any]) -> Any:
     """Return the value that a ``with`` statement binds."""
-    return type(manager).__enter__(manager)
+    value = type(manager).__enter__(manager)
+    if writes.log is not None:
+        writes.managers.append(manager)
+    return value
 
 
 def leave(manager: AbstractContextManager[Any]) -> None:
     """The regular end of a ``with`` statement."""
+    if writes.managers and writes.managers[-1] is manager:
+        writes.managers.pop()
     type(manager).__exit__(manager, None, None, None)
+
+
+#: Managers that collect what a program prints.
+REDIRECTING: Final = (contextlib.redirect_stdout, contextlib.redirect_stderr)
 
 
 def catches(manager: AbstractContextManager[Any]) -> bool:

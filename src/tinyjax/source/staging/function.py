@@ -253,11 +253,13 @@ def _check_manager(manager: Any) -> None:
     """Check that a ``with`` statement may be staged.
 
     Raises:
-        NotStagedError: it may catch exceptions.
+        NotStagedError: it may catch exceptions, or texts.
         SourceError: it has effects under a traced condition.
     """
     if _is_conditional():
         effects.check_manager(manager)
+    if isinstance(manager, runtime.REDIRECTING):
+        raise staging_values.not_staged("redirected output is not staged.")
     if runtime.catches(manager):
         raise staging_values.not_staged(
             "a with statement may catch exceptions, which traced numbers do not raise. Test for "
