@@ -2409,6 +2409,119 @@ def f(x):
         np.savetxt(file.name, x)
         return np.fromfile(file.name, sep=" ") @ x
 
+## masked_domain_1
+def f(x):
+    m = np.ma.array(x)
+    r = m / m[::-1] + 1 / (m - m[0])
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_2
+def f(x):
+    m = np.ma.array(x)
+    r = np.sqrt(m - 0.6)
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_3
+def f(x):
+    m = np.ma.array(x)
+    r = (m - 0.6) ** 0.5
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_4
+def f(x):
+    m = np.ma.array(x)
+    r = np.log(m - 0.6) % 0.3
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_5
+def f(x):
+    m = np.ma.array(x)
+    r = np.arcsin(m) * np.tan(m)
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_6
+def f(x):
+    m = np.ma.array(x)
+    r = 0.3 // (m - m[0])
+    return r.sum() + r.count() * x[1]
+
+## masked_domain_7
+def f(x):
+    m = np.ma.array(x)
+    r = m / 2 + m ** 2 + np.exp(m)
+    return r.sum() + r.count() * x[1]
+
+## layout_1
+def f(x):
+    z = x * (1 + 2j)
+    z.dtype = float
+    return np.sum(z * np.arange(8))
+
+## layout_2
+def f(x):
+    t = 0.0
+    b = np.broadcast(x[:, None], x)
+    next(b)
+    for u, v in b:
+        t = t + u * v
+    return t * b.size
+
+## layout_3
+def f(x):
+    make, args, state = (x * x).__reduce__()
+    made = make(*args)
+    made.__setstate__(state)
+    return np.sum(made)
+
+## layout_4
+def f(x):
+    return np.add.reduceat(x * x, indices=[0, 2]) @ x[:2] + np.add.reduce(array=x)
+
+## layout_5
+def f(x):
+    import ctypes
+    c = (ctypes.c_double * 4)(*x)
+    return c[1] * x[1]
+
+## cached_1
+K = 0.0
+
+@functools.lru_cache
+def g(n):
+    return K * n
+
+def f(x):
+    global K
+    g.cache_clear()
+    K = x[0]
+    r = g(2) + g(2)
+    K = 0.0
+    return r * x[1]
+
+## cached_2
+class A:
+    w = 0.0
+
+    @functools.lru_cache
+    def g(self, n):
+        return self.w * n
+
+a = A()
+
+def f(x):
+    A.g.cache_clear()
+    a.w = x[0]
+    return a.g(2) * a.g(3)
+
+## cached_3
+K = [0.0]
+g = functools.cache(lambda n: [K[0] * n])
+
+def f(x):
+    g.cache_clear()
+    K[0] = x[0]
+    return g(2)[0] * g(3)[0]
+
 ## exception_1
 def f(x):
     e = ValueError(x[0])

@@ -199,7 +199,7 @@ def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
     owner, fun = g.__self__, g.__func__
-    if type(owner).__module__.startswith("scipy."):
+    if runtime.module_of_class(type(owner)).startswith("scipy."):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -477,10 +477,13 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is _Cached:
         if may_reach_captured((args, kwargs)):
             return call(g.__wrapped__, *args, **kwargs)
-        return g(*args, **kwargs)
+        result = g(*args, **kwargs)
+        if ndarrays.holds_captured(result):
+            stores.note_cache(g)
+        return result
     if kind in _BUILTIN:
         return call_builtin(g, args, kwargs)
-    if kind.__module__.startswith("numba") and ndarrays.are_captured(args, kwargs):
+    if runtime.module_of_class(kind).startswith("numba") and ndarrays.are_captured(args, kwargs):
         if hasattr(g, "py_func"):
             return call(g.py_func, *args, **kwargs)
         if kind.__name__ == "DUFunc" and not kwargs:  # of numba.vectorize
@@ -723,7 +726,7 @@ def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_sparse(kind: type) -> bool:
-    return kind.__module__.startswith("scipy.sparse.")
+    return runtime.module_of_class(kind).startswith("scipy.sparse.")
 
 
 def _is_known(matrix: Any) -> bool:
@@ -785,7 +788,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         method = getattr(meta, _CALL, None)
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
-    package = (cls.__module__ or "").partition(".")[0]
+    package = runtime.module_of_class(cls).partition(".")[0]
     if package == "scipy":
         result = counterparts[0](cls, args, kwargs)
         if result is not NotImplemented:

@@ -12,7 +12,7 @@ import operator
 import statistics
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any, Final
@@ -239,7 +239,20 @@ def _broadcast(*arrays: Any) -> Any:
         return native(np.broadcast, arrays, {})
     known = np.broadcast(*[np.empty(np.shape(to_array(x))) for x in arrays])
     names = ("shape", "ndim", "nd", "size", "numiter")
-    return SimpleNamespace(**{name: getattr(known, name) for name in names})
+    made = _Broadcast(**{name: getattr(known, name) for name in names})
+    made.items = zip(*[np.broadcast_to(to_array(x), known.shape).flat for x in arrays], strict=True)
+    return made
+
+
+class _Broadcast(SimpleNamespace):
+    """What ``np.broadcast`` gives of traced arrays."""
+
+    def __iter__(self) -> Iterator[Any]:
+        items: Iterator[Any] = self.items
+        return items
+
+    def __next__(self) -> Any:
+        return next(self.items)
 
 
 @handles(_STRIDE_TRICKS._broadcast_to)

@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.source.capturing import ndarrays, rewriting, runs
-from tinyjax.source.capturing.calls import around
+from tinyjax.source.capturing.calls import around, call
 from tinyjax.source.capturing.functions import as_array, handles
 from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
 
+_DOMAINS: Final[dict[np.ufunc, Any]] = vars(np.ma.core)["ufunc_domain"]
 _GAPS: Final = "Fill the gaps: x.filled(value)."
 
 
@@ -48,6 +49,12 @@ class CapturedMasked(CapturedSubclass):
 
     _data = data
 
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what masked arrays have, and those under capture have not."""
+        if (name[:1] != "_" or name == "__setmask__") and hasattr(np.ma.MaskedArray, name):
+            raise runs.refusal(f"MaskedArray.{name}", "Give it an array: x.filled(value).")
+        raise AttributeError(f"'MaskedArray' object has no attribute {name!r}")
+
     def _update_from(self, obj: Any) -> None:
         """Take nothing over: there is no mask, and no other attribute."""
 
@@ -62,6 +69,22 @@ class CapturedMasked(CapturedSubclass):
 
 
 CLASSES[np.ma.MaskedArray] = CapturedMasked
+
+
+@around(np.ndarray.__array_ufunc__)
+def _ufunc_in_domain(
+    _: Any, before: Any, ufunc: np.ufunc, method: str, inputs: Any, options: Any
+) -> Any:
+    """Apply a universal function where NumPy masks no element for being outside of its domain."""
+    result = before(ufunc, method, inputs, options)
+    if method == "__call__" and any(isinstance(x, CapturedMasked) for x in inputs):
+        domain = _DOMAINS.get(ufunc)
+        operands = [x.data if isinstance(x, CapturedMasked) else x for x in inputs]
+        if domain is not None:
+            check_mask(call(domain, *operands))
+        elif ufunc is np.power:
+            check_mask(~np.isfinite(np.power(*operands)))
+    return result
 
 
 @around(np.ma.array, np.ma.asarray, np.ma.asanyarray)

@@ -136,6 +136,9 @@ class Captured:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise runs.refusal("pickle")
 
+    def __reduce__(self) -> NoReturn:
+        raise runs.refusal("pickle")
+
     def __copy__(self) -> Any:
         return self._captured_copy()
 
@@ -244,6 +247,9 @@ class CapturedScalar(Captured):
 
     def __getattr__(self, name: str) -> Any:
         """Return what a number of NumPy's has as an array of no axes has it."""
+        is_of_float = self.dtype == float and hasattr(float, name)
+        if name[:2] != "__" and is_of_float and not hasattr(np.generic, name):
+            raise runs.refusal(f"float.{name}")
         if type(self) in OF_PYTHON or not hasattr(np.generic, name) or name[:2] == "__":
             raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
         array = array_of(self._value)
@@ -325,6 +331,10 @@ class ViewOrigin:
         self.step = step
         self.elements: Array | None = None
         self.version = -1
+
+
+def _refuse_layout(array: Any, layout: Any) -> NoReturn:
+    raise runs.refusal("another layout of an array, given in place,", "Write array.view(dtype).")
 
 
 class CapturedArray(Captured):
@@ -411,6 +421,10 @@ class CapturedArray(Captured):
         layout = self._captured_layout
         return self._captured_memory.dtype if layout is None else layout.dtype
 
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        _refuse_layout(self, dtype)
+
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
         return self
@@ -420,7 +434,7 @@ class CapturedArray(Captured):
         return self._captured_view
 
     flags = property(lambda self: self._captured_view.flags)
-    strides = property(lambda self: self._captured_view.strides)
+    strides = property(lambda self: self._captured_view.strides, _refuse_layout)
 
     @property
     def base(self) -> Any:
@@ -1474,8 +1488,7 @@ _OF_ARRAY_LIKES: Final = ("__array__", "__array_interface__", "__array_struct__"
 
 
 def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
-    if method != "__call__":  # of which NumPy gives operands twice that are given by name
-        options = {name: x for name, x in options.items() if name not in ("array", "indices")}
+    inputs = (*inputs, *[options.pop(name) for name in ("array", "indices") if name in options])
     outs = options.pop("out", None)
     if outs is ...:  # the result is an array, also without axes
         return to_array(apply_ufunc(ufunc, method, inputs, options))
@@ -1808,7 +1821,7 @@ def known_sizes(x: Any) -> Any:
 
 def _valued(x: Any) -> Any:
     is_function = callable(x) and not isinstance(x, type)
-    is_ours = type(x).__module__.startswith("tinyjax.")
+    is_ours = runtime.module_of_class(type(x)).startswith("tinyjax.")
     return functions[0](x) if is_function and not is_ours else unwrap(x)
 
 

@@ -65,6 +65,21 @@ class WrittenContainer:
             setattr(owner, key, before) if is_class else container.update({key: before})
 
 
+class WrittenCache:
+    """A function of ``functools.lru_cache`` that has a result under capture in its cache."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def is_kept(self) -> bool:
+        """Return whether something outside of the run may hold the function."""
+        return True
+
+    def close(self) -> None:
+        """Forget all results."""
+        self._function.cache_clear()
+
+
 _SEQUENCES: Final = (list, deque)
 
 
@@ -80,6 +95,13 @@ def note(owner: Any) -> None:
         return
     if isinstance(owner, (dict, *_SEQUENCES)) or hasattr(owner, "__dict__"):
         run.stores[id(owner)] = WrittenContainer(owner)
+
+
+def note_cache(function: Any) -> None:
+    """Note a function that has a result under capture in its cache."""
+    run = runs.current.get()
+    if run is not None:
+        run.stores[id(function)] = WrittenCache(function)
 
 
 def insert(owner: list[Any], place: int, value: Any) -> None:

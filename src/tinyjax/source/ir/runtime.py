@@ -632,6 +632,11 @@ OF_WARNINGS: Final = (
 WHOLE: Final = frozenset((len, int, ord, math.floor, math.ceil, math.factorial, math.comb))
 
 
+def module_of_class(kind: type) -> str:
+    """Return the name of the module of a class, which one that C or ``exec`` makes may lack."""
+    return getattr(kind, "__module__", None) or ""
+
+
 def is_in(value: object, several: Container[Any]) -> bool:
     """Return whether a value is one of several, and hashable."""
     try:

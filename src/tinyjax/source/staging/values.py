@@ -254,7 +254,7 @@ class MutableArray:
 
 def is_object(value: Any) -> bool:
     """Return whether a value is an object of a class of the user's."""
-    is_ours = type(value).__module__.startswith("tinyjax.")
+    is_ours = runtime.module_of_class(type(value)).startswith("tinyjax.")
     return not is_ours and formulas.is_foreign(value)
 
 
@@ -288,7 +288,7 @@ def contents_of(value: object) -> list[Any]:
             return [*value]
         case BuiltinFunctionType():
             return [value.__self__]
-        case _ if type(value).__module__.partition(".")[0] == "tinyjax":
+        case _ if runtime.module_of_class(type(value)).partition(".")[0] == "tinyjax":
             names = ("__wrapped__", "fun", "args", "kwargs")
             return [getattr(value, name, None) for name in names]
         case _:
