@@ -659,3 +659,39 @@ def test_masks_decide(text: str, tmp_path: Path) -> None:
     captured = {name: x for name, x in outcomes.items() if "capture" in name}
     assert not any(captured.values()), captured
     assert not any(x for x in outcomes.values() if x and not x.startswith("refused")), outcomes
+
+
+#: Numbers and arrays, and what they have: those of NumPy's numbers are themselves, not views.
+NUMBERS: Final = (
+    *("np.sum(x)", "x[-1]", "np.array(x[1])", "np.sin(x[0])", "x @ x", "x[0] + 1j * x[1]"),
+    *("np.sum(x, keepdims=True)", "x * 1", "np.outer(x, x)", "np.float32(0.5) * x[0]"),
+)
+MEMBERS: Final = """
+T; real; imag; T.T; real.T; T.real + y; T.sum(); T.copy(); item(0); sum(); mean(); max(); prod()
+std(); cumsum()[0]; copy(); conj(); conjugate().T; round(1); clip(0.1, 9.0); squeeze()
+ravel()[0]; flatten()[-1]; reshape(-1)[0]; transpose(); repeat(2)[0]; take(0); astype(float)
+view(); argmax(); any(); compress([True])[0]; __add__(2); __radd__(2); __mul__(y)
+__rmul__(y); __neg__(); __abs__(); __pow__(2); __rpow__(2); __truediv__(2); __rtruediv__(2)
+__rsub__(1); __pos__(); __array__(); __copy__(); __deepcopy__({}); __getitem__(...); flat[0]
+base; data; ndim; size; dtype.itemsize; nbytes; tolist(); item(); diagonal(); trace()
+""".strip().replace("\n", ";")
+
+
+#: Numbers that functions take beside arrays, and columns that they take for a matrix.
+PARAMETERS: Final = """
+np.heaviside(x - x, x[1]).sum(); np.histogramdd([x, x * x], 3)[0] @ x[:3] @ x[:3]
+np.isscalar(np.array(x[1])) + x[0]; np.isscalar(x[1]) + x[0]
+""".strip().replace("\n", ";")
+
+
+@pytest.mark.parametrize("call", PARAMETERS.split(";"))
+def test_parameters(call: str, tmp_path: Path) -> None:
+    check(f"def f(x):\n    return {call.strip()}\n", tmp_path)
+
+
+@pytest.mark.sampled(30)
+@pytest.mark.parametrize("member", MEMBERS.split(";"))
+@pytest.mark.parametrize("number", NUMBERS)
+def test_what_numbers_have(number: str, member: str, tmp_path: Path) -> None:
+    lines = f"y = {number}\n    z = y.{member.strip()}\n    s = np.sum(np.asarray(z) * 1.0)"
+    check(f"def f(x):\n    {lines}\n    return np.abs(s) * 3 + np.abs(np.sum(y))\n", tmp_path)

@@ -105,7 +105,7 @@ _TEXTS: Final = "array2string array_repr array_str"
 #: Functions that give an array, a view of it or a copy, as its dtype and its layout decide.
 _AT_TIMES: Final = "array asanyarray asarray ascontiguousarray require"
 #: Functions of numbers, real or complex, whose results are constant, but for jumps.
-_STEPS: Final = "ceil floor floor_divide heaviside rint round trunc"
+_STEPS: Final = "ceil floor floor_divide rint round trunc"
 #: Elementwise functions that give one of their operands.
 _CHOOSING: Final = "clip fmax fmin maximum minimum"
 

@@ -87,6 +87,14 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     return jnp.convolve(x if x.ndim else x[None], y if y.ndim else y[None], mode)
 
 
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
+    """As ``np.histogramdd``, which takes a list of columns for a matrix."""
+    points = jnp.array(sample).T if isinstance(sample, (list, tuple)) else sample
+    return jnp.histogramdd(points, bins, range, weights, density)
+
+
 def einsum(subscripts: Any, /, *operands: Any, optimize: Any = True) -> Any:
     """As ``np.einsum``, which takes lists for arrays; the order of products changes no value."""
     if isinstance(subscripts, str):
@@ -112,6 +120,7 @@ def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
+    np.histogramdd: histogramdd,
     np.linalg.cholesky: protocols.cholesky,
     np.linalg.eigh: protocols.eigh,
     np.linalg.eigvalsh: protocols.eigvalsh,

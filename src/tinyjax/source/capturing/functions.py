@@ -245,7 +245,7 @@ def _broadcast(*arrays: Any) -> Any:
 
 
 class _Broadcast(SimpleNamespace):
-    """What ``np.broadcast`` gives of traced arrays."""
+    """An iterator over traced arrays, with the attributes of ``np.broadcast``."""
 
     def __iter__(self) -> Iterator[Any]:
         items: Iterator[Any] = self.items

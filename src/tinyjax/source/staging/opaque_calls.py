@@ -166,6 +166,7 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     builtins.divmod: lambda x, y: (operators.floor_divide(x, y), operators.remainder(x, y)),
     builtins.type: operators.class_of,
     builtins.isinstance: operators.is_instance,
+    np.isscalar: operators.is_number,
     builtins.hasattr: operators.has_attribute,
     builtins.getattr: operators.attribute_of,
     **{f: operators.compare(f) for f in (operator.eq, operator.ne, operator.lt, operator.le)},

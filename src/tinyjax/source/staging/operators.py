@@ -247,6 +247,13 @@ def is_instance(value: Any, classes: Any) -> bool:
     return False
 
 
+def is_number(value: Any) -> bool:
+    """``np.isscalar(value)``."""
+    if _may_be_point(value):
+        raise _unknown(value, "the class")
+    return is_scalar(value) or bool(np.isscalar(value))
+
+
 def _may_be_point(value: Any) -> bool:
     """Return whether a value may be an array of NumPy without axes, and no number."""
     session = current_session.get()

@@ -237,7 +237,7 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
         return pullbacks.pulled_back(ct, getter, value)[1], None, None
     if name in ("T", "mT") and isinstance(value, (np.ndarray, Array)):
         return getattr(ct, name), None, None
-    if name == "real":
+    if name == "real" or (name == "T" and isinstance(value, np.generic)):
         return ct, None, None
     if name == "imag":
         return ct * -1j if cotangents.is_complex(value) else None, None, None
@@ -259,6 +259,13 @@ def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
     return None
 
 
+#: Attributes of numbers and arrays that have their data.
+_OF_DATA: Final = {
+    *("__array_interface__", "addressable_shards", "base", "ctypes", "data", "flat"),
+    *("global_shards", "host"),
+}
+
+
 def is_plain_attribute(value: Any, name: str) -> bool:
     """Return whether an attribute of a number or an array has no derivative, like its shape.
 
@@ -266,7 +273,7 @@ def is_plain_attribute(value: Any, name: str) -> bool:
         SourceError: it has a derivative, which is not known.
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
-    if known and name in ("base", "data", "flat"):
+    if known and name in _OF_DATA:
         raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
     if not cotangents.is_record(value) or name in cotangents.field_names(kind):
