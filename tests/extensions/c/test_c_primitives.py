@@ -68,7 +68,7 @@ def programs(row: Spec, most: int | None) -> list[tuple[CProgram, list[Any], lis
 @pytest.mark.parametrize("most", [6, pytest.param(None, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("row", all_specs(), ids=lambda row: row.name)
 def test_values(row: Spec, most: int | None, tmp_path: Path) -> None:
-    """What C does not define would end the process; all warnings of the compiler are errors."""
+    """Compile strictly: what C leaves undefined ends the process, and warnings are errors."""
     made = programs(row, most)
     if not made:
         return

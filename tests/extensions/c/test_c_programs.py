@@ -162,7 +162,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def written() -> dict[str, export.CProgram]:
+def c_programs() -> dict[str, export.CProgram]:
     made = {}
     for number, (name, (fun, args)) in enumerate(PROGRAMS.items()):
         made[name] = export.c(fun, name=f"program_{number}")(*args)
@@ -170,16 +170,18 @@ def written() -> dict[str, export.CProgram]:
 
 
 @pytest.fixture(scope="module")
-def compiled(written: dict[str, export.CProgram], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return library([*written.values()], tmp_path_factory.mktemp("c"), ("-O0", *SANITIZED))
+def compiled(
+    c_programs: dict[str, export.CProgram], tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    return library([*c_programs.values()], tmp_path_factory.mktemp("c"), ("-O0", *SANITIZED))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values(name: str, written: dict[str, export.CProgram], compiled: Any) -> None:
+def test_values(name: str, c_programs: dict[str, export.CProgram], compiled: Any) -> None:
     fun, args = PROGRAMS[name]
     leaves = [np.asarray(x) for x in tree.leaves(args)]
     before = [x.copy() for x in leaves]
-    outs = called(compiled, written[name], leaves)
+    outs = called(compiled, c_programs[name], leaves)
     expected = tree.leaves(fun(*tree.map(jnp.asarray, args)))
     for out, y in zip(outs, expected, strict=True):
         single = np.asarray(y).dtype == np.float32
@@ -279,11 +281,11 @@ def test_only_the_branch_that_is_taken_is_computed() -> None:
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2", "-ffreestanding"), ("-O1", "-Wshadow")])
 def test_compiles_strictly(
-    flags: tuple[str, ...], written: dict[str, export.CProgram], tmp_path: Path
+    flags: tuple[str, ...], c_programs: dict[str, export.CProgram], tmp_path: Path
 ) -> None:
     compiler = shutil.which("cc")
     assert compiler is not None
-    for program in written.values():
+    for program in c_programs.values():
         source = tmp_path / f"{program.name}.c"
         source.write_text(program.source)
         command = [compiler, *STRICT, *flags, "-c", str(source), "-o", f"{source}.o"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C
@@ -134,11 +135,11 @@ def _scan(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
         return [*operands[n : n + m], *[w.value(stack) for stack in stacks]]
     carry = _Carry(w, operands[n : n + m], [name] * m)
     with w.loop(params.length, "t") as t:
-        at = t * -1 + (params.length - 1) if params.reverse else t
+        step = t * -1 + (params.length - 1) if params.reverse else t
         carry.own(w.block)
-        rows = [_row(x, at) for x in inputs]
+        rows = [_row(x, step) for x in inputs]
         slots = [
-            Storage(x.buffer, x.shape[1:], syntax.linear([at], x.shape[:1]) * _size(x) + x.offset)
+            Storage(x.buffer, x.shape[1:], syntax.linear([step], x.shape[:1]) * _size(x) + x.offset)
             for x in stacks
         ]
         targets = {m + i: slot for i, slot in enumerate(slots)}
@@ -153,19 +154,16 @@ def _scan(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
 
 
 def _size(x: Storage) -> int:
-    size = 1
-    for n in x.shape[1:]:
-        size *= n
-    return size
+    return prod(x.shape[1:])
 
 
-def _row(x: Value, at: Index) -> Value:
+def _row(x: Value, step: Index) -> Value:
     if x.storage is not None:
         place = x.storage
-        offset = at * _size(place) + place.offset
+        offset = step * _size(place) + place.offset
         return _in_memory(x, Storage(place.buffer, place.shape[1:], offset))
-    return x.moved(x.shape[1:], lambda index: x.element([at, *index]))
+    return x.moved(x.shape[1:], lambda index: x.element([step, *index]))
 
 
 def _in_memory(x: Value, storage: Storage) -> Value:
-    return Value(storage.shape, x.dtype, storage.at, 0, x.reads, storage)
+    return Value(storage.shape, x.dtype, storage.element, 0, x.reads, storage)

@@ -122,7 +122,7 @@ def _pad(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Val
             if interior:
                 tests.append(place.test(0, (n - 1) * (interior + 1) + 1))
                 tests.append(f"({place}) % {interior + 1} == 0")
-                places.append(Index.of(f"(({place}) / {interior + 1})", n))
+                places.append(Index.term(f"(({place}) / {interior + 1})", n))
             else:
                 tests.append(place.test(0, n))
                 places.append(Index(place.terms, place.offset, 0, n - 1))
@@ -180,7 +180,7 @@ def _start(w: Writer, start: Value, last: int) -> Index:
     name = w.new_name("start")
     w.close()
     w.line(f"const int {name} = {clamped};", name)
-    return Index.of(name, last + 1)
+    return Index.term(name, last + 1)
 
 
 @dynamic_slice.dynamic_slice_p.def_rule(C)
@@ -224,31 +224,31 @@ def _update(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[
 
 
 def _window_starts(
-    at: windows.Windows, indices: Value, batch: Sequence[Index], clipped: bool
+    spans: windows.Windows, indices: Value, batch: Sequence[Index], clipped: bool
 ) -> tuple[list[Index], list[str]]:
     """Return where a window starts along each axis, and tests of whether it is in bounds."""
-    starts, tests = [Index()] * len(at.shape), []
-    for k, axis in enumerate(at.index_map):
+    starts, tests = [Index()] * len(spans.shape), []
+    for k, axis in enumerate(spans.index_map):
         number = Index(offset=k, least=k, most=k)
-        text, last = indices.element([*batch, number]), at.shape[axis] - at.sizes[axis]
-        known = None if indices.known is None else indices.known[..., k]
+        text, last = indices.element([*batch, number]), spans.shape[axis] - spans.sizes[axis]
+        known = None if indices.constant is None else indices.constant[..., k]
         if known is not None and known.size and known.min() >= 0 and known.max() <= last:
-            starts[axis] = Index.of(text, last + 1)
+            starts[axis] = Index.term(text, last + 1)
             continue
         if not clipped:
             low = f"{text} >= 0 && " * (indices.dtype.kind == "i")
             tests.append(f"{low}{text} <= {last}")
         name = f"clamped_{syntax.suffix(indices.dtype)}({text}, {last})"
-        starts[axis] = Index.of(name, last + 1)
-    for axis, of_indices in zip(at.batching, at.indices_batching, strict=True):
+        starts[axis] = Index.term(name, last + 1)
+    for axis, of_indices in zip(spans.batching, spans.indices_batching, strict=True):
         starts[axis] = batch[of_indices]
     return starts, tests
 
 
 def _in_window(
-    at: windows.Windows, starts: Sequence[Index], inside: Sequence[Index]
+    spans: windows.Windows, starts: Sequence[Index], inside: Sequence[Index]
 ) -> list[Index]:
-    places = dict(zip(at.window_axes, inside, strict=True))
+    places = dict(zip(spans.window_axes, inside, strict=True))
     return [s + places[axis] if axis in places else s for axis, s in enumerate(starts)]
 
 
@@ -256,7 +256,7 @@ def _in_window(
 def _gather(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
     x, indices = (w.cheap(x) for x in operands)
     params, aval = eqn.params, eqn.out_binders[0].aval
-    at = gather_scatter.gather_windows(eqn.inputs[0].aval.shape, params)
+    spans = gather_scatter.gather_windows(eqn.inputs[0].aval.shape, params)
     offsets, dtype = params.dimension_numbers.offset_dims, rules.dtype_of(aval)
     fills = params.mode is modes.GatherScatterMode.FILL_OR_DROP
     fill = gather_scatter.fill_value(params, aval.dtype).reshape(1).view(dtype)[0] if fills else 0
@@ -264,8 +264,10 @@ def _gather(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[
     def element(index: Sequence[Index]) -> str:
         own = index[: aval.ndim]
         batch = [i for j, i in enumerate(own) if j not in offsets]
-        starts, tests = _window_starts(at, indices, batch, not fills)
-        read = x.element([*_in_window(at, starts, [own[j] for j in offsets]), *index[aval.ndim :]])
+        starts, tests = _window_starts(spans, indices, batch, not fills)
+        read = x.element(
+            [*_in_window(spans, starts, [own[j] for j in offsets]), *index[aval.ndim :]]
+        )
         if not tests:
             return read
         return f"({' && '.join(tests)} ? {read} : {syntax.constant(fill, dtype)})"
@@ -291,7 +293,7 @@ def _scatter(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence
         updates = w.stored(updates) if updates.cost else w.stored(updates, _new(w, updates))
     out, params = _updated(w, x), eqn.params
     shape, own = eqn.inputs[0].aval.shape, eqn.inputs[2].aval.ndim
-    at = gather_scatter.scatter_windows(shape, eqn.inputs[2].aval.shape, params)
+    spans = gather_scatter.scatter_windows(shape, eqn.inputs[2].aval.shape, params)
     inside = params.dimension_numbers.update_window_dims
     forms = _COMBINATIONS[eqn.primitive.name]
     form = forms[0 if x.dtype.kind == "f" else 2 if x.dtype.kind == "b" else 1]
@@ -305,8 +307,8 @@ def _scatter(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence
         at_axis = dict(zip((*outside, *inside), (*batch, *window), strict=False))
         index = [*[at_axis[j] for j in range(own)], *window[len(inside) :]]
         clipped = params.mode is modes.GatherScatterMode.CLIP
-        starts, tests = _window_starts(at, indices, batch, clipped)
-        place = out.at([*_in_window(at, starts, [index[j] for j in inside]), *index[own:]])
+        starts, tests = _window_starts(spans, indices, batch, clipped)
+        place = out.element([*_in_window(spans, starts, [index[j] for j in inside]), *index[own:]])
         text = f"{place} = {form.format(place, updates.element(index))};"
         fills = w.filled(out)
         w.line(f"if ({' && '.join(tests)}) {text}" if tests else text, fills)

@@ -115,7 +115,7 @@ def _reducer(combination: _Combination) -> rules.CRule:
             # by rows: the last axis stays
             _filled(w, out, combination[1](x.dtype))
             with w.loops(x.shape) as index:
-                place = out.at([index[i] for i in kept])
+                place = out.element([index[i] for i in kept])
                 text = x.element(index)
                 _accumulate(w, place, text, combination, x.dtype, w.filled(out))
             return (w.value(out),)
@@ -222,7 +222,7 @@ def _dot(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Val
             w.loops(columns, "j") as column,
         ):
             text = product(b, row, column, k)
-            _accumulate(w, out.at([*b, *row, *column]), text, total, dtype, w.filled(out))
+            _accumulate(w, out.element([*b, *row, *column]), text, total, dtype, w.filled(out))
         return (w.value(out),)
     with w.loops(batch, "b") as b, w.loops(rows) as row, w.loops(columns, "j") as column:
         name = w.new_name("total")
@@ -241,7 +241,7 @@ def _converted(x: Value, dtype: Any) -> Value:
 def _is_next(x: Value, axes: Sequence[int]) -> bool:
     """Return whether elements along the last of some axes are next to each other in memory."""
     start: list[Index] = [Index()] * len(x.shape)
-    moved = [Index.of("@", 2) if i == axes[-1] else Index() for i in range(len(x.shape))]
+    moved = [Index.term("@", 2) if i == axes[-1] else Index() for i in range(len(x.shape))]
     first, second = x.element(start), x.element(moved)
     return "* @" not in second and first != second
 
@@ -346,7 +346,7 @@ def _convolution(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequ
 
     def group(feature: Index, count: int) -> Index:
         size = shape[of_out[1]] // count
-        return Index.of(f"(({feature}) / {size})", count) if count > 1 else Index()
+        return Index.term(f"(({feature}) / {size})", count) if count > 1 else Index()
 
     def placed(axes: Sequence[int], index: Sequence[Index]) -> list[Index]:
         places = dict(zip(axes, index, strict=True))
@@ -390,7 +390,7 @@ def _window_places(
         tests.append(at.test(0, (n - 1) * hole + 1))
         if hole > 1:
             tests.append(f"({at}) % {hole} == 0")
-            at = Index.of(f"(({at}) / {hole})", n)
+            at = Index.term(f"(({at}) / {hole})", n)
         places.append(at)
     return " && ".join([test for test in tests if test]), places
 
@@ -420,7 +420,7 @@ def _order(
     order, merged = (w.buffer((n,), dtypes.int32, name).name for name in ("order", "merged"))
 
     def key(x: Value, place: str) -> str:
-        text = x.element([*outer[:axis], Index.of(place, n), *outer[axis:]])
+        text = x.element([*outer[:axis], Index.term(place, n), *outer[axis:]])
         return f"{form}_{syntax.suffix(x.dtype)}({text})" if x.dtype.kind == "f" else text
 
     def before(x: str, y: str) -> str:
@@ -450,7 +450,7 @@ def _order(
             w.line(f"{merged}[{rank}] = {order}[{rank}_left ? {left}++ : {right}++];")
         with w.inside(f"for (int {rank} = {start}; {rank} < {stop}; ++{rank})", repeats=True):
             w.line(f"{order}[{rank}] = {merged}[{rank}];")
-    return lambda rank: Index.of(f"{order}[{rank}]", n)
+    return lambda rank: Index.term(f"{order}[{rank}]", n)
 
 
 @sort.sort_p.def_rule(C)

@@ -52,11 +52,11 @@ def words_of(block: Block) -> Counter[str]:
 
 def pruned(block: Block, used: set[str]) -> None:
     """Drop statements that fill what nothing reads, last ones first."""
-    kept: list[Line | Block] = []
+    remaining: list[Line | Block] = []
     for line in reversed(block.lines):
         if isinstance(line, Block):
             pruned(line, used)
-            follows = kept[-1].head if kept and isinstance(kept[-1], Block) else ""
+            follows = remaining[-1].head if remaining and isinstance(remaining[-1], Block) else ""
             if not line.lines and not line.head.startswith("else") and follows[:4] != "else":
                 continue
             used.update(_words(line.head))
@@ -64,8 +64,8 @@ def pruned(block: Block, used: set[str]) -> None:
             continue
         else:
             used.update(_words(line.text))
-        kept.append(line)
-    block.lines[:] = reversed(kept)
+        remaining.append(line)
+    block.lines[:] = reversed(remaining)
 
 
 def _words(text: str) -> set[str]:

@@ -59,7 +59,7 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> Value:
     lines = [", ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)]
     head = f"static const {syntax.c_type(dtype)} {buffer.name}[{max(len(texts), 1)}]"
     w.constants[buffer.name] = head + " = {\n    " + ",\n    ".join(lines or ["0"]) + "\n};"
-    return attrs.evolve(w.value(Storage(buffer, shape)), known=host)
+    return attrs.evolve(w.value(Storage(buffer, shape)), constant=host)
 
 
 def write_program(
@@ -101,7 +101,7 @@ def write_program(
 
     try:
         for var, operand in zip(program.in_binders, operands, strict=True):
-            scope.values[var] = w.kept(operand, remaining[var])
+            scope.values[var] = w.settle(operand, remaining[var])
         for eqn in program.eqns:
             values = [read(x) for x in eqn.inputs]
             remaining.subtract(eqn.inputs)
@@ -121,7 +121,7 @@ def write_program(
                     reader = readers.get(var, eqn)
                     elsewhere = _line_of(reader.source) != _line_of(eqn.source)
                     uses = remaining[var] + (value.size == 1 and w.name != "" and elsewhere)
-                    scope.values[var] = w.kept(value, uses)
+                    scope.values[var] = w.settle(value, uses)
             w.targets = {}
         return [read(x) for x in program.outs]
     finally:
@@ -194,8 +194,8 @@ def refuse(eqn: jx.JaxprEqn, what: str) -> NoReturn:
         ExportError: always.
     """
     raise errors.ExportError(
-        f"export.c cannot write {eqn.primitive.name}{_at(eqn.source)} in C: {what}. Compute this "
-        "part outside of the function."
+        f"export.c cannot write {eqn.primitive.name}{_in_line(eqn.source)} in C: {what}. Compute "
+        "this part outside of the function."
     )
 
 
@@ -226,10 +226,10 @@ def _check_dtype(aval: ShapedArray, what: str, source: frames.Source | None) -> 
     if dtype_of(aval) not in syntax.TYPES:
         raise errors.ExportError(
             f"export.c writes programs of float64, float32, integers and bools, but {what} is "
-            f"{aval}{_at(source)}. Split complex numbers into their parts, and convert other "
-            "floats with .astype(...)."
+            f"{aval}{_in_line(source)}. Split complex numbers into their parts, and convert "
+            "other floats with .astype(...)."
         )
 
 
-def _at(source: frames.Source | None) -> str:
+def _in_line(source: frames.Source | None) -> str:
     return "" if source is None else f" ({source.location})"

@@ -86,7 +86,7 @@ class Index:
     most: int = 0
 
     @classmethod
-    def of(cls, text: str, size: int) -> Index:
+    def term(cls, text: str, size: int) -> Index:
         """Return the index that a text stands for, which is below ``size``."""
         return cls(((text, 1),), 0, 0, size - 1) if size > 1 else cls()
 

@@ -86,7 +86,7 @@ class Storage:
         at = str(self.offset)
         return f"&{name}" if self.buffer.is_variable else name if at == "0" else f"({name} + {at})"
 
-    def at(self, index: Sequence[Index]) -> str:
+    def element(self, index: Sequence[Index]) -> str:
         """Write an element."""
         if self.buffer.is_variable:
             return self.buffer.name
@@ -104,7 +104,7 @@ class Value:
         cost: how many operations an element takes; 0 where it is only read.
         reads: the buffers that elements are read from.
         storage: where it is in memory, if it is.
-        known: its elements, where they are a constant.
+        constant: its elements, where it is a constant.
     """
 
     shape: Shape
@@ -113,7 +113,7 @@ class Value:
     cost: int = 0
     reads: frozenset[Buffer] = frozenset()
     storage: Storage | None = None
-    known: HostArray | None = None
+    constant: HostArray | None = None
 
     @property
     def size(self) -> int:
@@ -212,7 +212,7 @@ class Writer:
                 self._reads.append((buffer, same))
                 if same:
                     return loop.variables[buffer]
-            return storage.at(index)
+            return storage.element(index)
 
         return Value(storage.shape, buffer.dtype, element, 0, frozenset([buffer]), storage)
 
@@ -232,7 +232,7 @@ class Writer:
 
     def put(self, storage: Storage, index: Sequence[Index], text: str) -> None:
         """Write an element of a result."""
-        self.line(f"{storage.at(index)} = {bare(text)};", self.filled(storage))
+        self.line(f"{storage.element(index)} = {bare(text)};", self.filled(storage))
 
     def filled(self, storage: Storage) -> str:
         """Return the name of what statements fill that are dropped where nothing reads it."""
@@ -264,7 +264,7 @@ class Writer:
         head = f"for (int {counter} = 0; {counter} < {size}; ++{counter})"
         with self.inside(head, repeats=True):
             self._counters.append(counter)
-            yield Index.of(counter, size)
+            yield Index.term(counter, size)
             self._counters.pop()
 
     @contextmanager
@@ -278,7 +278,7 @@ class Writer:
 
     # values in variables and in memory
 
-    def _written(self, value: Value, index: Sequence[Index]) -> tuple[str, bool, bool]:
+    def _element_text(self, value: Value, index: Sequence[Index]) -> tuple[str, bool, bool]:
         """Write an element; say whether it reads the open loop's variables, and others of them."""
         outer, self._reads = self._reads, []
         text = value.element(index)
@@ -290,7 +290,7 @@ class Writer:
         """Return a value of one element as one that costs nothing: a variable of C."""
         if not value.cost and not value.reads:
             return value
-        text, depends, _ = self._written(value, [Index()] * len(value.shape))
+        text, depends, _ = self._element_text(value, [Index()] * len(value.shape))
         if depends:
             self.close()
             text = value.first()
@@ -325,7 +325,7 @@ class Writer:
         """Return a value whose elements may be read several times."""
         return self.stored(value) if value.cost else value
 
-    def kept(self, value: Value, uses: int, name: str = "") -> Value:
+    def settle(self, value: Value, uses: int, name: str = "") -> Value:
         """Return a value that is used so often: in memory, or still to be written."""
         if not value.cost or not value.size:
             return value
@@ -355,7 +355,7 @@ class Writer:
         if value.size <= _UNROLLED:
             for place in product(*map(range, value.shape)):
                 index = [Index(offset=i, least=i, most=i) for i in place]
-                text, depends, _ = self._written(value, index)
+                text, depends, _ = self._element_text(value, index)
                 if depends:
                     self.close()
                     text = value.element(index)
@@ -363,7 +363,7 @@ class Writer:
             return
         loop, text, conflict = self._loop, "", True
         if loop is not None and loop.shape == value.shape:
-            text, _, conflict = self._written(value, loop.index)
+            text, _, conflict = self._element_text(value, loop.index)
         if loop is None or conflict:
             loop = self._open(value.shape)
             text = value.element(loop.index)
@@ -372,7 +372,7 @@ class Writer:
         declared = f"const {syntax.c_type(value.dtype)} {name} = {bare(text)};"
         loop.inner.lines += [
             Line(declared, name, self.source),
-            Line(f"{target.at(loop.index)} = {name};", self.filled(target), self.source),
+            Line(f"{target.element(loop.index)} = {name};", self.filled(target), self.source),
         ]
         if target.buffer.shape == target.shape:
             loop.variables[target.buffer] = name
@@ -389,7 +389,7 @@ class Writer:
             block = Block(head, [], repeats=True, source=self.source)
             inner.lines.append(block)
             inner = block
-            index.append(Index.of(counters[-1], n))
+            index.append(Index.term(counters[-1], n))
         return _OpenLoop(inner, shape, index, {})
 
 

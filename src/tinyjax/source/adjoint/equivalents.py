@@ -197,6 +197,18 @@ class ListCounterpart:
             return False
         return True
 
+    def static_number(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the name of a parameter that has no derivative and is given a fraction.
+
+        The value may depend on what is differentiated.
+        """
+        arguments = self.bind(args, kwargs)
+        for name, value in arguments.arguments.items():
+            annotation = str(arguments.signature.parameters[name].annotation)
+            if isinstance(value, (float, np.floating)) and not _is_differentiable(annotation):
+                return name
+        return None
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         arguments = self.bind(args, kwargs)
         for name, value in arguments.arguments.items():
@@ -208,6 +220,10 @@ class ListCounterpart:
 
 
 signature_of: Final = functools.cache(inspect.signature)
+
+
+def _is_differentiable(annotation: str) -> bool:
+    return any(kind in annotation for kind in ("Array", "Any", "_empty"))
 
 
 def _as_arrays(x: Any, annotation: str) -> Any:

@@ -279,6 +279,9 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     if isinstance(ours, equivalents.ListCounterpart) and not ours.takes(args, kwargs):
         parameters = equivalents.signature_of(ours.fun).parameters.values()
         raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters)
+    static = isinstance(ours, equivalents.ListCounterpart) and ours.static_number(args, kwargs)
+    if static:
+        raise find.refusal(f"no derivative is known of {fun.__name__} in {static}.")
     value = fun(*args, **kwargs)
     return value, library_pullback(value, None, OnHost(LibraryTranspose(ours)), args, kwargs)
 
