@@ -39,19 +39,6 @@ class CapturedSubclass(CapturedArray):
         """Return the array as one of ``numpy.ndarray``."""
         return CapturedArray(self._captured_memory, self._captured_view, self, _same)
 
-    def item(self, *args: Any) -> Any:
-        """Return an element, without a method of the subclass."""
-        return self._captured_plain().item(*args)
-
-    @property
-    def flat(self) -> Any:
-        """The elements one after the other, likewise."""
-        return self._captured_plain().flat
-
-    @flat.setter
-    def flat(self, value: Any) -> None:
-        self._captured_plain().flat = value
-
     def _captured_object(self) -> Any:
         made = self._captured_view.view(type(self).subclass)
         getattr(made, "__dict__", {}).update(vars(self))
