@@ -347,6 +347,7 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     ),
     "tinyjax.experimental.sparse.sparsify": lambda k: sparse.sparsify(k(each)),
     "tinyjax.experimental.sparse.value_and_grad": lambda k: sparse.value_and_grad(k(total)),
+    "tinyjax.export.c": lambda k: _then_same(tinyjax.export.c(k(each))),
     "tinyjax.export.export": lambda k: (
         lambda x: tinyjax.export.export(tinyjax.jit(k(each)))(X).call(x)
     ),

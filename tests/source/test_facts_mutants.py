@@ -172,7 +172,7 @@ def passes(check: Callable[[Any], None], function: Any) -> bool:
 
 #: Functions that are steps, too, for all or for real numbers.
 STEPS_TOO: Final = """
-argsort argwhere around fix flatnonzero signbit spacing
+argsort argwhere around fix flatnonzero heaviside signbit spacing
 """
 
 

@@ -366,12 +366,16 @@ _of_scatter = attrgetter(*[field.name for field in attrs.fields(ScatterDimension
 
 @attrs.frozen(eq=False, repr=False)
 class ScatterParams(prim.Params):
-    """The dimension numbers, and the known properties of the indices."""
+    """The dimension numbers, and the known properties of the indices.
+
+    ``in_bounds`` says that all windows have been found to lie within the array.
+    """
 
     dimension_numbers: ScatterDimensionNumbers
     mode: modes.GatherScatterMode
     indices_are_sorted: bool = False
     unique_indices: bool = False
+    in_bounds: bool | None = records.optional()
 
 
 def scatter_windows(
@@ -513,8 +517,7 @@ def _write_scatter(
         moved = _of_one_more_axis(params)
         (out,) = _write_scatter(combine, b, (wide, starts, updates), moved)
         return (b.reshape(out, x.shape),)
-    is_promised = params.mode is modes.GatherScatterMode.PROMISE_IN_BOUNDS
-    if combine is _replace and is_promised and indices.ndim == 1:
+    if combine is _replace and params.in_bounds and indices.ndim == 1:
         return _write_window(b, operands, params)
     indices = primitives_windows.lower_wide_indices(b, indices)
     if params.mode is modes.GatherScatterMode.CLIP:

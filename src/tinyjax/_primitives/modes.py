@@ -13,7 +13,7 @@ class GatherScatterMode(Enum):
 
     ``CLIP`` moves it until it fits. ``FILL_OR_DROP`` fills it when gathering and drops the update
     when scattering. ``PROMISE_IN_BOUNDS`` promises that there is none. If there is one all the
-    same, it is moved when gathering, and moved or dropped when scattering: that costs XLA nothing.
+    same, it is moved when gathering and dropped when scattering, which costs XLA nothing.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -13,7 +13,6 @@ import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._extensions.checkpointing.index_bounds import without_tests
 from tinyjax._primitives.gather_scatter import scatter_p
-from tinyjax._primitives.modes import GatherScatterMode
 from tinyjax._primitives.wrap_index import wrap_index_p
 from tinyjax.core.tracing import jaxpr as jx
 
@@ -27,8 +26,7 @@ def index_tests(jaxpr: jx.Jaxpr) -> Iterator[str]:
     for eqn in jaxpr.eqns:
         if eqn.primitive is wrap_index_p:
             yield "sign"
-        promised = GatherScatterMode.PROMISE_IN_BOUNDS
-        if eqn.primitive is scatter_p and eqn.params.mode is not promised:
+        if eqn.primitive is scatter_p and not eqn.params.in_bounds:
             yield "bounds"
         for inner in jx.subjaxprs(eqn.params):
             yield from index_tests(inner)

@@ -9,23 +9,62 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from tinyjax import errors, tree
+from tinyjax._base import records
+from tinyjax._extensions.c import rules, syntax
 from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import HostArray
-
-if TYPE_CHECKING:
-    from tinyjax._extensions.c.exporting import CProgram
 
 #: No product is added in one rounding, as in the library; the names of errors are not set.
 FLAGS: Final = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno")
 
 
-def compiled(program: CProgram, flags: Sequence[str]) -> Callable[..., Any]:
+@attrs.frozen(eq=False, repr=False)
+class CParameter(records.Record):
+    """An argument or a result of a function in C.
+
+    Attributes:
+        name: its name.
+        aval: its type.
+        table: its constant elements as a table of C, for a result that depends on no argument.
+    """
+
+    name: str
+    aval: ShapedArray
+    table: str = ""
+
+    @property
+    def size(self) -> int:
+        """The number of elements of C."""
+        return prod(rules.shape_of(self.aval))
+
+    @property
+    def ctype(self) -> str:
+        """The type of an element in C."""
+        return syntax.c_type(rules.dtype_of(self.aval))
+
+
+@attrs.frozen(eq=False, repr=False)
+class CFunction(records.Printed):
+    """The parts of a program in C that its calls need: see ``CProgram``."""
+
+    name: str
+    source: str
+    arguments: Sequence[CParameter]
+    results: Sequence[CParameter]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    workspace_bytes: int
+
+
+def compiled(program: CFunction, flags: Sequence[str]) -> Callable[..., Any]:
     """Compile a program; see ``CProgram.compile``."""
     function = _function(program, flags)
     frames = threading.local()
@@ -45,7 +84,7 @@ def compiled(program: CProgram, flags: Sequence[str]) -> Callable[..., Any]:
     return call
 
 
-def call_in_c(program: CProgram, args: Sequence[Any]) -> Callable[[], int]:
+def call_in_c(program: CFunction, args: Sequence[Any]) -> Callable[[], int]:
     """Compile a program, and return a function that calls it with the same arrays each time."""
     function, frame = _function(program, FLAGS), _Frame(program)
     frame.call(function, tree.leaves(args))
@@ -55,7 +94,7 @@ def call_in_c(program: CProgram, args: Sequence[Any]) -> Callable[[], int]:
 class _Frame:
     """The memory of a thread's calls. Small arrays are copied, so that their addresses stay."""
 
-    def __init__(self, program: CProgram) -> None:
+    def __init__(self, program: CFunction) -> None:
         size = program.workspace_bytes
         self._program = program
         self._ins = [_Slot(x.aval) for x in program.arguments]
@@ -115,7 +154,7 @@ def _as_array(leaf: Any, slot: _Slot) -> HostArray:
     return np.asarray(leaf, slot.dtype) if is_number else np.asarray(leaf)
 
 
-def _function(program: CProgram, flags: Sequence[str]) -> Callable[..., int]:
+def _function(program: CFunction, flags: Sequence[str]) -> Callable[..., int]:
     compiler = os.environ.get("CC") or next(
         filter(None, map(shutil.which, ("cc", "gcc", "clang"))), ""
     )
@@ -127,7 +166,7 @@ def _function(program: CProgram, flags: Sequence[str]) -> Callable[..., int]:
     name = program.name
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
-        source.write_text(program.source)
+        source.write_text(program.source, encoding="utf-8")
         command = [compiler, "-std=c99", *flags, "-shared", "-fPIC", str(source), "-o", str(binary)]
         done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
         if done.returncode:

@@ -8,19 +8,19 @@ from math import prod
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import Block, Buffer, Storage, Value, Writer, bare
+from tinyjax._extensions.c.writing import CBlock, CBuffer, CValue, Storage, Writer, bare
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
 from tinyjax.core.tracing import jaxpr as jx
 
 
-def _declared(w: Writer, x: Value, name: str = "") -> Storage:
+def _declared(w: Writer, x: CValue, name: str = "") -> Storage:
     """Return the place of a value that changes: a variable for one element, or an array."""
     if x.size != 1:
         return Storage(w.buffer(x.shape, x.dtype, name), x.shape)
     return Storage(w.variable(x.dtype, name), x.shape)
 
 
-def _set(w: Writer, storage: Storage, x: Value, declares: bool = False) -> None:
+def _set(w: Writer, storage: Storage, x: CValue, declares: bool = False) -> None:
     if not x.size:
         return
     if storage.buffer.is_variable:
@@ -32,7 +32,7 @@ def _set(w: Writer, storage: Storage, x: Value, declares: bool = False) -> None:
 
 
 @cond_p.def_rule(C)
-def _cond(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _cond(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     chosen, branches = operands[0], eqn.params.branches
     chosen = chosen if len(branches) == 2 else w.cheap(chosen)
     values = [w.cheap(x) for x in operands[1:]]
@@ -40,7 +40,7 @@ def _cond(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
     for i, x in enumerate(eqn.out_binders):
         shape, dtype = rules.shape_of(x.aval), rules.dtype_of(x.aval)
         target = w.targets.get(i)
-        blank = Value(shape, dtype, lambda index: "")
+        blank = CValue(shape, dtype, lambda index: "")
         outs.append(_declared(w, blank) if target is None else target)
         if outs[-1].buffer.is_variable:
             w.line(f"{syntax.c_type(dtype)} {outs[-1].buffer.name};")
@@ -62,7 +62,7 @@ def _cond(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
 class _Carry:
     """The values that a loop carries, each in a place of its own."""
 
-    def __init__(self, w: Writer, values: Sequence[Value], names: Sequence[str]) -> None:
+    def __init__(self, w: Writer, values: Sequence[CValue], names: Sequence[str]) -> None:
         self._w = w
         values = [w.cheap(x) for x in values]
         self.places = [_declared(w, x, name) for x, name in zip(values, names, strict=True)]
@@ -72,18 +72,18 @@ class _Carry:
             _set(w, place, x, declares=True)
 
     @property
-    def values(self) -> list[Value]:
+    def values(self) -> list[CValue]:
         return [self._w.value(place) for place in self.places]
 
-    def own(self, block: Block) -> None:
+    def own(self, block: CBlock) -> None:
         """Let a block write to the arrays again."""
         for place in self.places:
             place.buffer.block = block
 
-    def update(self, values: Sequence[Value]) -> None:
+    def update(self, values: Sequence[CValue]) -> None:
         """Write the next values: those that read others of the old ones aside, first."""
         w = self._w
-        old: frozenset[Buffer] = frozenset([place.buffer for place in self.places])
+        old: frozenset[CBuffer] = frozenset([place.buffer for place in self.places])
         ready = []
         for place, x in zip(self.places, values, strict=True):
             is_there = x.storage is not None and x.storage.buffer is place.buffer
@@ -101,7 +101,7 @@ class _Carry:
 
 
 @while_p.def_rule(C)
-def _while(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _while(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     params, n = eqn.params, eqn.params.num_condition + eqn.params.num_body
     fixed = [w.cheap(x) for x in operands[:n]]
     outer, source = w.block, w.source
@@ -119,7 +119,7 @@ def _while(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[V
 
 
 @scan_p.def_rule(C)
-def _scan(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _scan(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     params, n, m = eqn.params, eqn.params.num_consts, eqn.params.num_carry
     fixed, inputs = ([w.cheap(x) for x in part] for part in (operands[:n], operands[n + m :]))
     outer, name = w.block, w.name
@@ -157,7 +157,7 @@ def _size(x: Storage) -> int:
     return prod(x.shape[1:])
 
 
-def _row(x: Value, step: Index) -> Value:
+def _row(x: CValue, step: Index) -> CValue:
     if x.storage is not None:
         place = x.storage
         offset = step * _size(place) + place.offset
@@ -165,5 +165,5 @@ def _row(x: Value, step: Index) -> Value:
     return x.moved(x.shape[1:], lambda index: x.element([step, *index]))
 
 
-def _in_memory(x: Value, storage: Storage) -> Value:
-    return Value(storage.shape, x.dtype, storage.element, 0, x.reads, storage)
+def _in_memory(x: CValue, storage: Storage) -> CValue:
+    return CValue(storage.shape, x.dtype, storage.element, 0, x.reads, storage)

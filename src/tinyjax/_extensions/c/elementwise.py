@@ -12,7 +12,7 @@ from tinyjax import dtypes
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C, CRule, dtype_of, shape_of
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import Value, Writer, bare
+from tinyjax._extensions.c.writing import CValue, Writer, bare
 from tinyjax._primitives import bitcast, bits, random_bits, special, wrap_index
 from tinyjax._primitives.compiled_formulas import polynomial
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
@@ -107,15 +107,15 @@ def _form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., 
 
 
 def _applied(
-    operands: Sequence[Value], dtype: dtypes.DType, write: Callable[..., str], cost: int = 1
-) -> Value:
+    operands: Sequence[CValue], dtype: dtypes.DType, write: Callable[..., str], cost: int = 1
+) -> CValue:
     """Return the value of an operation on elements of operands of one shape."""
 
     def element(index: Sequence[Index]) -> str:
         return write(*[x.element(index) for x in operands])
 
     reads = frozenset[Any]().union(*[x.reads for x in operands])
-    return Value(operands[0].shape, dtype, element, cost + sum(x.cost for x in operands), reads)
+    return CValue(operands[0].shape, dtype, element, cost + sum(x.cost for x in operands), reads)
 
 
 def elementwise(write: Callable[[jx.JaxprEqn], Callable[..., str]]) -> CRule:
@@ -125,7 +125,7 @@ def elementwise(write: Callable[[jx.JaxprEqn], Callable[..., str]]) -> CRule:
         write: takes the equation; returns a function of the operands' expressions.
     """
 
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         return (_applied(operands, eqn.out_binders[0].aval.dtype, write(eqn)),)
 
     return rule
@@ -199,7 +199,7 @@ wrap_index.wrap_index_p.def_rule(C)(
 
 
 @bitcast.bitcast_convert_type_p.def_rule(C)
-def _bitcast(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _bitcast(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,), dtype = operands, eqn.params.dtype
     if x.dtype.itemsize != dtype.itemsize:
         rules.refuse(eqn, f"{x.dtype.name} and {dtype.name} have different sizes")
@@ -207,20 +207,20 @@ def _bitcast(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence
     return (_applied(operands, dtype, lambda text: f"{name}({text})"),)
 
 
-def _halves(pairs: Value) -> list[Value]:
+def _halves(pairs: CValue) -> list[CValue]:
     """Return the upper and lower words of numbers of 64 bits."""
     write = ("(uint32_t)({} >> 32)".format, "(uint32_t){}".format)
     return [_applied([pairs], dtypes.uint32, half) for half in write]
 
 
 @random_bits.threefry2x32_p.def_rule(C)
-def _threefry(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _threefry(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     hashed = "threefry_u64({}, {}, {}, {})".format
     return _halves(w.stored(_applied(operands, dtypes.uint64, hashed)))
 
 
 @random_bits.random_bits_p.def_rule(C)
-def _random_bits(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _random_bits(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     words, params = w.cheap(operands[0]), eqn.params
     dtype, n = params.dtype, len(words.shape) - 1
 
@@ -237,7 +237,7 @@ def _random_bits(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequ
         return f"({syntax.c_type(dtype)})folded_u32({hashed(index)})"
 
     aval = eqn.out_binders[0].aval
-    value = Value(shape_of(aval), dtype_of(aval), element, 1, words.reads)
+    value = CValue(shape_of(aval), dtype_of(aval), element, 1, words.reads)
     return (w.stored(value),)
 
 

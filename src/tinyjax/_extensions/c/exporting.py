@@ -11,7 +11,6 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax._base import records
 from tinyjax._extensions.c import (
     compiling,
     control,
@@ -23,8 +22,9 @@ from tinyjax._extensions.c import (
     rules,
     syntax,
 )
+from tinyjax._extensions.c.compiling import CFunction, CParameter
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import Buffer, Storage, Value, Writer
+from tinyjax._extensions.c.writing import CBuffer, CValue, Storage, Writer
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.values import ShapedArray
@@ -36,32 +36,7 @@ _LIBRARY: Final = "#include <math.h>\n#include <string.h>"
 
 
 @attrs.frozen(eq=False, repr=False)
-class Parameter(records.Record):
-    """An argument or a result of a function in C.
-
-    Attributes:
-        name: its name.
-        aval: its type.
-        table: its constant elements as a table of C, for a result that depends on no argument.
-    """
-
-    name: str
-    aval: ShapedArray
-    table: str = ""
-
-    @property
-    def size(self) -> int:
-        """The number of elements of C."""
-        return prod(rules.shape_of(self.aval))
-
-    @property
-    def ctype(self) -> str:
-        """The type of an element in C."""
-        return syntax.c_type(rules.dtype_of(self.aval))
-
-
-@attrs.frozen(eq=False, repr=False)
-class CProgram(records.Printed):
+class CProgram(CFunction):
     """A function in C, made by ``export.c``.
 
     Attributes:
@@ -86,14 +61,7 @@ class CProgram(records.Printed):
         14.0
     """
 
-    name: str
-    source: str
     header: str
-    arguments: Sequence[Parameter]
-    results: Sequence[Parameter]
-    in_tree: tree.PyTreeDef
-    out_tree: tree.PyTreeDef
-    workspace_bytes: int
 
     def __repr__(self) -> str:
         ins, outs = (
@@ -181,7 +149,7 @@ def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgra
         header = _header(own, ins, outs, layout)
         source = _source(own, w, ins, outs, header, layout, local)
         size = sum(dtype.itemsize * n for dtype, n in layout.sizes.items())
-        return CProgram(own, source, header, ins, outs, in_tree, tree.structure(out), size)
+        return CProgram(own, source, ins, outs, in_tree, tree.structure(out), size, header)
 
     return write
 
@@ -212,28 +180,28 @@ def _result_paths(out: Any) -> list[str]:
     ]
 
 
-def _parameters(w: Writer, paths: Sequence[str], avals: Sequence[ShapedArray]) -> list[Parameter]:
-    return [Parameter(w.new_name(path), aval) for path, aval in zip(paths, avals, strict=True)]
+def _parameters(w: Writer, paths: Sequence[str], avals: Sequence[ShapedArray]) -> list[CParameter]:
+    return [CParameter(w.new_name(path), aval) for path, aval in zip(paths, avals, strict=True)]
 
 
 def _write_body(
     w: Writer,
     name: str,
     jaxpr: jx.Jaxpr,
-    consts: Sequence[Value],
-    ins: Sequence[Parameter],
-    outs: list[Parameter],
-) -> tuple[rendering.Layout, list[Buffer]]:
+    consts: Sequence[CValue],
+    ins: Sequence[CParameter],
+    outs: list[CParameter],
+) -> tuple[rendering.WorkspaceLayout, list[CBuffer]]:
     operands = [*consts]
     for x in ins:
         shape = rules.shape_of(x.aval)
-        buffer = Buffer(x.name, shape, rules.dtype_of(x.aval))
+        buffer = CBuffer(x.name, shape, rules.dtype_of(x.aval))
         value = w.value(Storage(buffer, shape))
         operands.append(w.scalar(value, f"{x.name}_0") if value.size == 1 else value)
     places = []
     for x in outs:
         shape = rules.shape_of(x.aval)
-        buffer = Buffer(x.name, shape, rules.dtype_of(x.aval), is_kept=True)
+        buffer = CBuffer(x.name, shape, rules.dtype_of(x.aval), is_kept=True)
         places.append(Storage(buffer, shape))
     results = rules.write_program(
         w, jaxpr, operands, {i: x for i, x in enumerate(places) if prod(x.shape) > 1}
@@ -254,7 +222,7 @@ def _write_body(
     return rendering.laid_out(w.body, w.buffers)
 
 
-def _prototype(name: str, ins: Sequence[Parameter], outs: Sequence[Parameter], first: str) -> str:
+def _prototype(name: str, ins: Sequence[CParameter], outs: Sequence[CParameter], first: str) -> str:
     parameters = [first] if first else []
     parameters += [f"const {x.ctype} *restrict {x.name}" for x in ins]
     parameters += [f"{x.ctype} *restrict {x.name}" for x in outs]
@@ -262,7 +230,10 @@ def _prototype(name: str, ins: Sequence[Parameter], outs: Sequence[Parameter], f
 
 
 def _header(
-    name: str, ins: Sequence[Parameter], outs: Sequence[Parameter], layout: rendering.Layout
+    name: str,
+    ins: Sequence[CParameter],
+    outs: Sequence[CParameter],
+    layout: rendering.WorkspaceLayout,
 ) -> str:
     guard = f"{name.upper()}_H"
     lines = [f"/* {name}: a program in C99. Arrays lie in rows and must not overlap; returns 0."]
@@ -290,11 +261,11 @@ def _header(
 def _source(
     name: str,
     w: Writer,
-    ins: Sequence[Parameter],
-    outs: Sequence[Parameter],
+    ins: Sequence[CParameter],
+    outs: Sequence[CParameter],
     header: str,
-    layout: rendering.Layout,
-    local: Sequence[Buffer],
+    layout: rendering.WorkspaceLayout,
+    local: Sequence[CBuffer],
 ) -> str:
     body = rendering.rendered(w.body, 1, local)
     text = "\n".join(body)

@@ -8,12 +8,12 @@ from math import prod
 from tinyjax import dtypes
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C
-from tinyjax._extensions.c.writing import Shape, Storage, Value, Writer
+from tinyjax._extensions.c.writing import CValue, Shape, Storage, Writer
 from tinyjax._primitives import determinant, householder, lu, qr, triangular
 from tinyjax.core.tracing import jaxpr as jx
 
 
-def _copied(w: Writer, x: Value, number: int | None = None) -> Storage:
+def _copied(w: Writer, x: CValue, number: int | None = None) -> Storage:
     """Return a copy of an operand, as a result or aside, in memory that functions may change."""
     buffer = w.buffer(x.shape, x.dtype)
     out = Storage(buffer, x.shape) if number is None else w.result(x.shape, x.dtype, number)
@@ -23,7 +23,7 @@ def _copied(w: Writer, x: Value, number: int | None = None) -> Storage:
 
 def _call(
     w: Writer, name: str, arrays: Sequence[tuple[Storage, int]], *numbers: int, stack: Shape
-) -> Sequence[Value]:
+) -> Sequence[CValue]:
     """Write calls of a function for each matrix of a stack.
 
     Args:
@@ -48,13 +48,13 @@ def _call(
 
 
 @triangular.cholesky_p.def_rule(C)
-def _cholesky(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _cholesky(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,) = operands
     return _call(w, "cholesky", [(_copied(w, x, 0), 2)], x.shape[-1], stack=x.shape[:-2])
 
 
 @lu.lu_p.def_rule(C)
-def _lu(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _lu(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,) = operands
     *stack, m, n = x.shape
     pivots = w.result((*stack, min(m, n)), dtypes.int32, 1)
@@ -62,7 +62,7 @@ def _lu(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Valu
 
 
 @lu.pivots_to_permutation_p.def_rule(C)
-def _permutation(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _permutation(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,) = operands
     *stack, k = x.shape
     n = eqn.params.size
@@ -71,7 +71,7 @@ def _permutation(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequ
 
 
 @lu.solve_p.def_rule(C)
-def _solve(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _solve(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     a, b = operands
     *stack, n, m = b.shape
     if eqn.params.transpose_a:
@@ -83,7 +83,7 @@ def _solve(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[V
 
 
 @triangular.triangular_solve_p.def_rule(C)
-def _triangular(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _triangular(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     a, b = operands
     *stack, rows, columns = b.shape
     params, n = eqn.params, a.shape[-1]
@@ -98,7 +98,7 @@ def _triangular(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Seque
 
 
 @householder.tridiagonal_solve_p.def_rule(C)
-def _tridiagonal(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _tridiagonal(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     *diagonals, b = operands
     *stack, n, m = b.shape
     arrays = [*[(_copied(w, x), 1) for x in diagonals], (_copied(w, b, 0), 2)]
@@ -106,7 +106,7 @@ def _tridiagonal(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequ
 
 
 @qr.qr_p.def_rule(C)
-def _qr(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _qr(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,) = operands
     if eqn.params.pivoting:
         rules.refuse(eqn, "there is none with pivots")

@@ -10,14 +10,14 @@ from typing import Any, Final
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C, CRule
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import Storage, Value, Writer
+from tinyjax._extensions.c.writing import CValue, Storage, Writer
 from tinyjax._primitives import dynamic_slice, gather_scatter, modes, scatter_mul, windows
 from tinyjax.core.primitives import broadcast, shape as sh, slicing
 from tinyjax.core.tracing import jaxpr as jx
 
 
 def moving(
-    map_index: Callable[[Sequence[Index], Any, Value], Sequence[Index]],
+    map_index: Callable[[Sequence[Index], Any, CValue], Sequence[Index]],
 ) -> CRule:
     """Return the rule of a primitive whose elements are elements of its operand.
 
@@ -26,14 +26,14 @@ def moving(
             of the operand.
     """
 
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,) = operands
         shape = rules.shape_of(eqn.out_binders[0].aval)
         of_words = len(shape) - eqn.out_binders[0].aval.ndim
         if prod(shape) > x.size:
             x = w.cheap(x)
         if x.size == 1:
-            return (Value(shape, x.dtype, lambda index: x.first(), x.cost, x.reads),)
+            return (CValue(shape, x.dtype, lambda index: x.first(), x.cost, x.reads),)
 
         def element(index: Sequence[Index]) -> str:
             n = len(index) - of_words
@@ -73,7 +73,7 @@ slicing.slice_p.def_rule(C)(
 
 
 @sh.reshape_p.def_rule(C)
-def _reshape(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _reshape(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,), shape = operands, rules.shape_of(eqn.out_binders[0].aval)
     if x.size <= 1:
         return (x.moved(shape, lambda index: x.first()),)
@@ -90,12 +90,12 @@ def _reshape(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence
     return (w.value(Storage(place.buffer, shape, place.offset)),)
 
 
-def _new(w: Writer, x: Value) -> Storage:
+def _new(w: Writer, x: CValue) -> Storage:
     return Storage(w.buffer(x.shape, x.dtype), x.shape)
 
 
 @sh.iota_p.def_rule(C)
-def _iota(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _iota(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     params = eqn.params
 
     def element(index: Sequence[Index]) -> str:
@@ -104,16 +104,16 @@ def _iota(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
             return syntax.constant(i.least, params.dtype)
         return f"({syntax.c_type(params.dtype)})({i})"
 
-    return (Value(params.shape, params.dtype, element),)
+    return (CValue(params.shape, params.dtype, element),)
 
 
 @slicing.pad_p.def_rule(C)
-def _pad(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _pad(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, padding = operands
     config, padding = eqn.params.config, w.cheap(padding)
     shape = rules.shape_of(eqn.out_binders[0].aval)
     if not x.size:
-        return (Value(shape, x.dtype, lambda index: padding.first(), 0, padding.reads),)
+        return (CValue(shape, x.dtype, lambda index: padding.first(), 0, padding.reads),)
 
     def element(index: Sequence[Index]) -> str:
         tests, places = [], []
@@ -132,11 +132,11 @@ def _pad(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Val
         inside = x.element([*places, *index[len(config) :]])
         return f"({' && '.join(tests)} ? {inside} : {padding.first()})" if tests else inside
 
-    return (Value(shape, x.dtype, element, x.cost + 1, x.reads | padding.reads),)
+    return (CValue(shape, x.dtype, element, x.cost + 1, x.reads | padding.reads),)
 
 
 @slicing.concatenate_p.def_rule(C)
-def _concatenate(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _concatenate(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     axis = eqn.params.axis
     out = w.result(rules.shape_of(eqn.out_binders[0].aval), operands[0].dtype)
     start = 0
@@ -150,10 +150,10 @@ def _concatenate(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequ
 
 
 @slicing.split_p.def_rule(C)
-def _split(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _split(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, params = w.cheap(operands[0]), eqn.params
 
-    def part(start: int, size: int) -> Value:
+    def part(start: int, size: int) -> CValue:
         def element(index: Sequence[Index]) -> str:
             moved = [i + start if j == params.axis else i for j, i in enumerate(index)]
             return x.element(moved)
@@ -168,7 +168,7 @@ def _split(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[V
 # Slices and windows whose places are known when the program runs
 
 
-def _start(w: Writer, start: Value, last: int) -> Index:
+def _start(w: Writer, start: CValue, last: int) -> Index:
     """Return a start as an index, moved so that it is between 0 and ``last``."""
     if last <= 0:
         return Index()
@@ -184,7 +184,7 @@ def _start(w: Writer, start: Value, last: int) -> Index:
 
 
 @dynamic_slice.dynamic_slice_p.def_rule(C)
-def _dynamic_slice(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _dynamic_slice(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, *starts = operands
     sizes = eqn.params.sizes
     first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, sizes, strict=False)]
@@ -196,7 +196,7 @@ def _dynamic_slice(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Se
     return (x.moved(rules.shape_of(eqn.out_binders[0].aval), element),)
 
 
-def _updated(w: Writer, x: Value) -> Storage:
+def _updated(w: Writer, x: CValue) -> Storage:
     """Return the place of an operand's elements that may be written to: its own, or a copy."""
     if not w.targets and w.may_overwrite(x):
         assert x.storage is not None, "what may be overwritten is in memory"
@@ -209,7 +209,7 @@ def _updated(w: Writer, x: Value) -> Storage:
 
 
 @dynamic_slice.dynamic_update_slice_p.def_rule(C)
-def _update(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _update(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, part, *starts = operands
     first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, part.shape, strict=False)]
     if part.reads & x.reads:
@@ -224,7 +224,7 @@ def _update(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[
 
 
 def _window_starts(
-    spans: windows.Windows, indices: Value, batch: Sequence[Index], clipped: bool
+    spans: windows.Windows, indices: CValue, batch: Sequence[Index], clipped: bool
 ) -> tuple[list[Index], list[str]]:
     """Return where a window starts along each axis, and tests of whether it is in bounds."""
     starts, tests = [Index()] * len(spans.shape), []
@@ -253,7 +253,7 @@ def _in_window(
 
 
 @gather_scatter.gather_p.def_rule(C)
-def _gather(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _gather(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, indices = (w.cheap(x) for x in operands)
     params, aval = eqn.params, eqn.out_binders[0].aval
     spans = gather_scatter.gather_windows(eqn.inputs[0].aval.shape, params)
@@ -272,7 +272,7 @@ def _gather(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[
             return read
         return f"({' && '.join(tests)} ? {read} : {syntax.constant(fill, dtype)})"
 
-    return (Value(rules.shape_of(aval), dtype, element, 1, x.reads | indices.reads),)
+    return (CValue(rules.shape_of(aval), dtype, element, 1, x.reads | indices.reads),)
 
 
 #: How a scatter combines an element with an update: forms for floats, integers and bools.
@@ -286,7 +286,7 @@ _COMBINATIONS: Final = {
 }
 
 
-def _scatter(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _scatter(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, indices, updates = operands
     indices = w.cheap(indices)
     if (updates.reads | indices.reads) & x.reads:

@@ -10,7 +10,7 @@ from tinyjax import dtypes
 from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.rules import C
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import Storage, Value, Writer, bare
+from tinyjax._extensions.c.writing import CValue, Storage, Writer, bare
 from tinyjax._primitives import arg_extrema, convolution, cumulative, dot, reduce_window, sort
 from tinyjax.core.primitives import broadcast, reduce
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
@@ -86,7 +86,7 @@ def _filled(w: Writer, place: Storage, number: Any) -> None:
 
 
 def _reducer(combination: _Combination) -> rules.CRule:
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,), axes = operands, eqn.params.axes
         kept = [i for i in range(len(x.shape)) if i not in axes]
         start = _first(combination, x.dtype)
@@ -109,7 +109,7 @@ def _reducer(combination: _Combination) -> rules.CRule:
         if prod(shape) == 1:
             made = w.variable(x.dtype)
             total([Index()] * len(kept), made.name)
-            return (Value(shape, x.dtype, lambda index: made.name),)
+            return (CValue(shape, x.dtype, lambda index: made.name),)
         out = w.result(shape, x.dtype)
         if not axes or (kept[-1] == len(x.shape) - 1 and len(kept) < len(x.shape)):
             # by rows: the last axis stays
@@ -142,7 +142,7 @@ for _primitive, _combination in _REDUCTIONS.items():
 
 
 def _arg(operator: str) -> rules.CRule:
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,), axis = (w.cheap(operands[0]),), eqn.params.axis
         shape, dtype = rules.shape_of(eqn.out_binders[0].aval), eqn.params.dtype
         out = Storage(w.buffer(shape, dtype), shape)
@@ -174,7 +174,7 @@ arg_extrema.argmin_p.def_rule(C)(_arg("<"))
 
 
 @dot.dot_general_p.def_rule(C)
-def _dot(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     """Write a product: sums of products, with the loop innermost along which memory is read."""
     params, dtype = eqn.params, eqn.params.dtype
     x, y = (w.cheap(_converted(operand, dtype)) for operand in operands)
@@ -204,13 +204,13 @@ def _dot(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Val
             b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
             return f"({product(b, row, column, [Index()] * len(counts))})"
 
-        return (Value(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
+        return (CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
     total = _SUM if dtype.kind != "b" else _OR
     if prod(shape) == 1:
         made = w.variable(dtype)
         b, row, column = ([Index()] * len(part) for part in (batch, rows, columns))
         _sum(w, made.name, counts, dtype, lambda k: product(b, row, column, k))
-        return (Value(shape, dtype, lambda index: made.name),)
+        return (CValue(shape, dtype, lambda index: made.name),)
     out = w.result(shape, dtype)
     by_rows = prod(columns) > 1 and _is_next(y, free_y)
     if by_rows:
@@ -231,14 +231,14 @@ def _dot(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Val
     return (w.value(out),)
 
 
-def _converted(x: Value, dtype: Any) -> Value:
+def _converted(x: CValue, dtype: Any) -> CValue:
     if x.dtype == dtype:
         return x
     ctype = syntax.c_type(dtype)
-    return Value(x.shape, dtype, lambda index: f"({ctype}){x.element(index)}", x.cost + 1, x.reads)
+    return CValue(x.shape, dtype, lambda index: f"({ctype}){x.element(index)}", x.cost + 1, x.reads)
 
 
-def _is_next(x: Value, axes: Sequence[int]) -> bool:
+def _is_next(x: CValue, axes: Sequence[int]) -> bool:
     """Return whether elements along the last of some axes are next to each other in memory."""
     start: list[Index] = [Index()] * len(x.shape)
     moved = [Index.term("@", 2) if i == axes[-1] else Index() for i in range(len(x.shape))]
@@ -250,7 +250,7 @@ def _is_next(x: Value, axes: Sequence[int]) -> bool:
 
 
 def _cumulative(combination: _Combination) -> rules.CRule:
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,) = operands
 
         wide = _carrier(x.dtype)
@@ -264,8 +264,8 @@ def _cumulative(combination: _Combination) -> rules.CRule:
 
 
 def _along(
-    w: Writer, x: Value, params: Any, start: str, step: Callable[[str, Sequence[Index]], str]
-) -> Sequence[Value]:
+    w: Writer, x: CValue, params: Any, start: str, step: Callable[[str, Sequence[Index]], str]
+) -> Sequence[CValue]:
     """Write a loop along an axis that keeps all totals, which are of double precision."""
     axis, size = params.axis, x.shape[params.axis]
     out = w.result(x.shape, x.dtype)
@@ -296,7 +296,7 @@ for _primitive, _combination in (
 
 
 @cumulative.linear_recurrence_p.def_rule(C)
-def _recurrence(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _recurrence(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     a, b = operands
 
     def step(total: str, index: Sequence[Index]) -> str:
@@ -308,7 +308,7 @@ def _recurrence(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Seque
 
 
 def _windows(combination: _Combination) -> rules.CRule:
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         x, params = w.cheap(operands[0]), eqn.params
         shape = rules.shape_of(eqn.out_binders[0].aval)
         out = w.result(shape, x.dtype)
@@ -336,7 +336,7 @@ reduce_window.reduce_window_min_p.def_rule(C)(_windows(_MIN))
 
 
 @convolution.conv_general_dilated_p.def_rule(C)
-def _convolution(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     params, dtype = eqn.params, eqn.params.dtype
     x, kernel = (w.cheap(_converted(operand, dtype)) for operand in operands)
     of_x, of_kernel, of_out = params.numbers
@@ -399,7 +399,7 @@ def _window_places(
 
 
 def _order(
-    w: Writer, keys: Sequence[Value], axis: int, outer: Sequence[Index], form: str, operator: str
+    w: Writer, keys: Sequence[CValue], axis: int, outer: Sequence[Index], form: str, operator: str
 ) -> Callable[[Index], Index]:
     """Write the places of elements along an axis in order, by merging ever longer runs.
 
@@ -419,7 +419,7 @@ def _order(
         return lambda rank: rank
     order, merged = (w.buffer((n,), dtypes.int32, name).name for name in ("order", "merged"))
 
-    def key(x: Value, place: str) -> str:
+    def key(x: CValue, place: str) -> str:
         text = x.element([*outer[:axis], Index.term(place, n), *outer[axis:]])
         return f"{form}_{syntax.suffix(x.dtype)}({text})" if x.dtype.kind == "f" else text
 
@@ -454,7 +454,7 @@ def _order(
 
 
 @sort.sort_p.def_rule(C)
-def _sort(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _sort(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     params, values = eqn.params, [w.cheap(x) for x in operands]
     axis, shape = params.axis, values[0].shape
     outs = [w.result(shape, x.dtype, i) for i, x in enumerate(values)]
@@ -470,7 +470,7 @@ def _sort(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Va
 
 
 @sort.top_k_p.def_rule(C)
-def _top_k(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def _top_k(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, axis = w.cheap(operands[0]), len(operands[0].shape) - 1
     shape = rules.shape_of(eqn.out_binders[0].aval)
     out, places = w.result(shape, x.dtype), w.result(shape, dtypes.int32, 1)

@@ -13,7 +13,7 @@ import attrs
 from tinyjax import dtypes
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
-from tinyjax._extensions.c.writing import Block, Buffer, Line
+from tinyjax._extensions.c.writing import CBlock, CBuffer, CLine
 
 #: Arrays of so many elements are variables of their block, which compilers keep in registers; the
 #: others are in the workspace.
@@ -24,14 +24,14 @@ _WORD: Final = re.compile(r"\b[A-Za-z_]\w*")
 _DECLARED_AND_READ: Final = 2
 
 
-def joined(block: Block, uses: Counter[str]) -> None:
+def joined(block: CBlock, uses: Counter[str]) -> None:
     """Put expressions into the stores that alone read them."""
-    lines: list[Line | Block] = []
+    lines: list[CLine | CBlock] = []
     for line in block.lines:
         last = lines[-1] if lines else None
-        if isinstance(line, Block):
+        if isinstance(line, CBlock):
             joined(line, uses)
-        elif isinstance(last, Line) and last.fills and line.text.endswith(f" = {last.fills};"):
+        elif isinstance(last, CLine) and last.fills and line.text.endswith(f" = {last.fills};"):
             expression = last.text.partition(" = ")[2]
             if uses[last.fills] == _DECLARED_AND_READ:
                 lines.pop()
@@ -40,23 +40,23 @@ def joined(block: Block, uses: Counter[str]) -> None:
     block.lines[:] = lines
 
 
-def words_of(block: Block) -> Counter[str]:
+def words_of(block: CBlock) -> Counter[str]:
     """Count the words of a block."""
     counts: Counter[str] = Counter()
     for line in block.lines:
-        counts.update(_WORD.findall(line.text if isinstance(line, Line) else line.head))
-        if isinstance(line, Block):
+        counts.update(_WORD.findall(line.text if isinstance(line, CLine) else line.head))
+        if isinstance(line, CBlock):
             counts.update(words_of(line))
     return counts
 
 
-def pruned(block: Block, used: set[str]) -> None:
+def pruned(block: CBlock, used: set[str]) -> None:
     """Drop statements that fill what nothing reads, last ones first."""
-    remaining: list[Line | Block] = []
+    remaining: list[CLine | CBlock] = []
     for line in reversed(block.lines):
-        if isinstance(line, Block):
+        if isinstance(line, CBlock):
             pruned(line, used)
-            follows = remaining[-1].head if remaining and isinstance(remaining[-1], Block) else ""
+            follows = remaining[-1].head if remaining and isinstance(remaining[-1], CBlock) else ""
             if not line.lines and not line.head.startswith("else") and follows[:4] != "else":
                 continue
             used.update(_words(line.head))
@@ -73,14 +73,14 @@ def _words(text: str) -> set[str]:
 
 
 @attrs.define
-class Layout:
+class WorkspaceLayout:
     """The places of arrays in the workspace, by dtype, and how many elements it has of each."""
 
     places: dict[str, int] = attrs.field(factory=dict)
     sizes: dict[dtypes.DType, int] = attrs.field(factory=dict)
 
 
-def laid_out(body: Block, buffers: dict[str, Buffer]) -> tuple[Layout, list[Buffer]]:
+def laid_out(body: CBlock, buffers: dict[str, CBuffer]) -> tuple[WorkspaceLayout, list[CBuffer]]:
     """Lay out the arrays of a function: those that are never in use together share memory.
 
     Returns:
@@ -90,8 +90,8 @@ def laid_out(body: Block, buffers: dict[str, Buffer]) -> tuple[Layout, list[Buff
     _measure(body, buffers, spans, 0, set())
     used = [buffers[name] for name in spans]
     local = [x for x in used if prod(x.shape) <= _LOCAL]
-    layout = Layout()
-    placed: list[tuple[Buffer, int]] = []
+    layout = WorkspaceLayout()
+    placed: list[tuple[CBuffer, int]] = []
     for x in sorted(used, key=lambda x: -prod(x.shape)):
         if x in local:
             continue
@@ -113,8 +113,8 @@ def laid_out(body: Block, buffers: dict[str, Buffer]) -> tuple[Layout, list[Buff
 
 
 def _measure(
-    block: Block,
-    buffers: dict[str, Buffer],
+    block: CBlock,
+    buffers: dict[str, CBuffer],
     spans: dict[str, tuple[int, int]],
     time: int,
     inner: set[int],
@@ -124,7 +124,7 @@ def _measure(
     blocks = {id(block)}
     for line in block.lines:
         time += 1
-        if isinstance(line, Block):
+        if isinstance(line, CBlock):
             names, own = _words(line.head), set[int]()
             before = dict(spans)
             end = _measure(line, buffers, spans, time, own)
@@ -144,7 +144,7 @@ def _measure(
     return time
 
 
-def rendered(block: Block, indent: int, local: Iterable[Buffer]) -> list[str]:
+def rendered(block: CBlock, indent: int, local: Iterable[CBuffer]) -> list[str]:
     """Return the lines of a block, with the user's lines above what they became."""
     lines: list[str] = []
     space = "    " * indent
@@ -158,7 +158,7 @@ def rendered(block: Block, indent: int, local: Iterable[Buffer]) -> list[str]:
         if comment and comment != shown:
             shown = comment
             lines.append(f"{space}/* {comment} */")
-        if isinstance(line, Line):
+        if isinstance(line, CLine):
             lines.append(space + line.text)
             continue
         inner = rendered(line, indent + 1, local)

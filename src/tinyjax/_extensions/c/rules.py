@@ -12,14 +12,14 @@ import attrs
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
-from tinyjax._extensions.c.writing import Scope, Shape, Storage, Value, Writer
+from tinyjax._extensions.c.writing import CValue, Shape, Storage, ValueScope, Writer
 from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import Array, ShapedArray, operands as opd
 
 #: Writes an equation, given the values of its operands; returns those of its results.
-CRule: TypeAlias = Callable[[Writer, Sequence[Value], jx.JaxprEqn], Sequence[Value]]
+CRule: TypeAlias = Callable[[Writer, Sequence[CValue], jx.JaxprEqn], Sequence[CValue]]
 
 #: The rule of a primitive that writes it in C.
 C: Final[prim.RuleKey[CRule]] = prim.RuleKey("C")
@@ -35,17 +35,17 @@ def dtype_of(aval: ShapedArray) -> dtypes.DType:
     return dtypes.uint32 if dtypes.is_key(aval.dtype) else aval.dtype
 
 
-def splat(value: Any, shape: Shape, dtype: dtypes.DType) -> Value:
+def splat(value: Any, shape: Shape, dtype: dtypes.DType) -> CValue:
     """Return a number repeated over a shape."""
     return named(syntax.constant(value, dtype), shape, dtype)
 
 
-def named(text: str, shape: Shape, dtype: dtypes.DType) -> Value:
+def named(text: str, shape: Shape, dtype: dtypes.DType) -> CValue:
     """Return an expression that is the same for all elements."""
-    return Value(shape, dtype, lambda index: text)
+    return CValue(shape, dtype, lambda index: text)
 
 
-def constant(w: Writer, array: Array, aval: ShapedArray) -> Value:
+def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     """Return the value of a constant: a number, or a table beside the function."""
     host = array.host if hasattr(array, "host") else array.concrete("data")
     shape, dtype = shape_of(aval), dtype_of(aval)
@@ -65,9 +65,9 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> Value:
 def write_program(
     w: Writer,
     jaxpr: jx.Jaxpr,
-    operands: Sequence[Value],
+    operands: Sequence[CValue],
     targets: Mapping[int, Storage] | None = None,
-) -> list[Value]:
+) -> list[CValue]:
     """Write a program.
 
     Args:
@@ -83,7 +83,7 @@ def write_program(
     program = simplified.program
     remaining = Counter(x for eqn in program.eqns for x in eqn.inputs)
     remaining.update(program.outs)
-    scope = Scope({}, remaining)
+    scope = ValueScope({}, remaining)
     w.scopes.append(scope)
     readers = {x: eqn for eqn in program.eqns for x in eqn.inputs}
     places = {
@@ -92,7 +92,7 @@ def write_program(
         if program.outs.index(program.outs[i]) == i
     }
 
-    def read(x: jx.Atom) -> Value:
+    def read(x: jx.Atom) -> CValue:
         if x not in scope.values:
             array = simplify.value_of(x, simplified.constants)
             assert array is not None, "a variable that no equation binds is known"
@@ -156,7 +156,7 @@ def program_in(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     return None
 
 
-def write_eqn(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+def write_eqn(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     """Write an equation."""
     rules = eqn.primitive.rules.extensions
     if C in rules:
@@ -175,7 +175,7 @@ def by_formula(formula: Callable[..., Sequence[Array]]) -> CRule:
         formula: takes the operands, and the parameters where there are some; returns the results.
     """
 
-    def rule(w: Writer, operands: Sequence[Value], eqn: jx.JaxprEqn) -> Sequence[Value]:
+    def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         params = () if eqn.params is prim.NO_PARAMS else (eqn.params,)
         staged = make_jaxpr(lambda *xs: [*formula(*xs, *params)])
         program = staged(*[opd.splat(0, x.aval) for x in eqn.inputs]).jaxpr

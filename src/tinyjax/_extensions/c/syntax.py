@@ -145,7 +145,9 @@ _KINDS: Final = {"floats": "f", "signed": "i", "unsigned": "u", "integers": "iu"
 @cache
 def _templates() -> dict[tuple[str, str], str]:
     """Return the texts of ``functions.c`` by names without suffixes, and kinds of dtypes."""
-    chunks = (Path(__file__).parent / "functions.c").read_text().split("\n\n/* ")[1:]
+    chunks = (
+        (Path(__file__).parent / "functions.c").read_text(encoding="utf-8").split("\n\n/* ")[1:]
+    )
     templates = {}
     for chunk in chunks:
         head, _, text = chunk.partition(" */\n")
@@ -166,8 +168,8 @@ def helper(name: str) -> str | None:
     if power is not None:
         return f"static inline {t} {name}({t} x) {{ {_power(int(power[1]), t, dtype)} }}"
     if cast is not None:
-        x = f"{_OF_SUFFIX[cast[1]][0]} x"
-        return f"static inline {t} {name}({x}) {{ {t} y; memcpy(&y, &x, sizeof y); return y; }}"
+        head = f"static inline {t} {name}({_OF_SUFFIX[cast[1]][0]} x)"
+        return " ".join([head, "{", f"{t} y;", "memcpy(&y, &x, sizeof y);", "return y;", "}"])
     template = _templates().get((base, dtype.kind))
     if template is None:
         return None

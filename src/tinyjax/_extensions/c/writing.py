@@ -31,7 +31,7 @@ _LONG_IN_LOOPS: Final = 60
 
 
 @attrs.define(eq=False)
-class Line:
+class CLine:
     """A statement, which is dropped where nothing reads the variable that it ``fills``."""
 
     text: str
@@ -40,17 +40,17 @@ class Line:
 
 
 @attrs.define(eq=False)
-class Block:
+class CBlock:
     """Statements in braces after a head, or without either; ``repeats`` says that it is a loop."""
 
     head: str = ""
-    lines: list[Line | Block] = attrs.field(factory=list)
+    lines: list[CLine | CBlock] = attrs.field(factory=list)
     repeats: bool = False
     source: frames.Source | None = None
 
 
 @attrs.define(eq=False)
-class Buffer:
+class CBuffer:
     """An array in memory, or a variable.
 
     Attributes:
@@ -66,7 +66,7 @@ class Buffer:
     name: str
     shape: Shape
     dtype: dtypes.DType
-    block: Block | None = None
+    block: CBlock | None = None
     is_variable: bool = False
     is_kept: bool = False
 
@@ -75,7 +75,7 @@ class Buffer:
 class Storage:
     """A place in a buffer where an array lies in rows."""
 
-    buffer: Buffer
+    buffer: CBuffer
     shape: Shape
     offset: Index = attrs.field(factory=Index)
 
@@ -94,7 +94,7 @@ class Storage:
 
 
 @attrs.frozen(eq=False)
-class Value:
+class CValue:
     """The value of a variable of a program.
 
     Attributes:
@@ -111,7 +111,7 @@ class Value:
     dtype: dtypes.DType
     element: Element
     cost: int = 0
-    reads: frozenset[Buffer] = frozenset()
+    reads: frozenset[CBuffer] = frozenset()
     storage: Storage | None = None
     constant: HostArray | None = None
 
@@ -124,26 +124,26 @@ class Value:
         """Write the first element, of a value that has one."""
         return self.element([Index()] * len(self.shape))
 
-    def moved(self, shape: Shape, element: Element, cost: int = 0) -> Value:
+    def moved(self, shape: Shape, element: Element, cost: int = 0) -> CValue:
         """Return a value whose elements are elements of this one."""
-        return Value(shape, self.dtype, element, self.cost + cost, self.reads)
+        return CValue(shape, self.dtype, element, self.cost + cost, self.reads)
 
 
 @attrs.define
 class _OpenLoop:
     """A loop over all indices of a shape, to which statements may be added."""
 
-    inner: Block
+    inner: CBlock
     shape: Shape
     index: list[Index]
-    variables: dict[Buffer, str]
+    variables: dict[CBuffer, str]
 
 
 @attrs.define(eq=False)
-class Scope:
+class ValueScope:
     """The values of a program's variables, and how often each is still to be read."""
 
-    values: dict[jx.Atom, Value]
+    values: dict[jx.Atom, CValue]
     remaining: Counter[jx.Atom]
 
 
@@ -161,17 +161,17 @@ class Writer:
     """
 
     def __init__(self) -> None:
-        self.body = self.block = Block()
+        self.body = self.block = CBlock()
         self.source: frames.Source | None = None
         self.name = ""
         self.targets: dict[int, Storage] = {}
-        self.scopes: list[Scope] = []
+        self.scopes: list[ValueScope] = []
         self.constants: dict[str, str] = {}
-        self.buffers: dict[str, Buffer] = {}
+        self.buffers: dict[str, CBuffer] = {}
         self._loop: _OpenLoop | None = None
         self._names: set[str] = set(syntax.RESERVED)
         self._counters: list[str] = []
-        self._reads: list[tuple[Buffer, bool]] = []
+        self._reads: list[tuple[CBuffer, bool]] = []
 
     # names and memory
 
@@ -186,9 +186,9 @@ class Writer:
         self._names.add(name)
         return name
 
-    def buffer(self, shape: Shape, dtype: dtypes.DType, name: str = "") -> Buffer:
+    def buffer(self, shape: Shape, dtype: dtypes.DType, name: str = "") -> CBuffer:
         """Return a new array of the block."""
-        made = Buffer(self.new_name(name), shape, dtype, self.block)
+        made = CBuffer(self.new_name(name), shape, dtype, self.block)
         self.buffers[made.name] = made
         return made
 
@@ -197,11 +197,11 @@ class Writer:
         target = self.targets.get(number)
         return Storage(self.buffer(shape, dtype), shape) if target is None else target
 
-    def variable(self, dtype: dtypes.DType, name: str = "") -> Buffer:
+    def variable(self, dtype: dtypes.DType, name: str = "") -> CBuffer:
         """Return a new variable of C, which is not declared yet."""
-        return Buffer(self.new_name(name), (), dtype, self.block, is_variable=True)
+        return CBuffer(self.new_name(name), (), dtype, self.block, is_variable=True)
 
-    def value(self, storage: Storage) -> Value:
+    def value(self, storage: Storage) -> CValue:
         """Return the value that a place in memory has."""
         buffer = storage.buffer
 
@@ -214,7 +214,7 @@ class Writer:
                     return loop.variables[buffer]
             return storage.element(index)
 
-        return Value(storage.shape, buffer.dtype, element, 0, frozenset([buffer]), storage)
+        return CValue(storage.shape, buffer.dtype, element, 0, frozenset([buffer]), storage)
 
     def _counter(self, name: str, inside: Sequence[str] = ()) -> str:
         """Return the name of a loop's counter, which no loop around it has."""
@@ -228,7 +228,7 @@ class Writer:
     def line(self, text: str, fills: str = "") -> None:
         """Write a statement."""
         self.close()
-        self.block.lines.append(Line(text, fills, self.source))
+        self.block.lines.append(CLine(text, fills, self.source))
 
     def put(self, storage: Storage, index: Sequence[Index], text: str) -> None:
         """Write an element of a result."""
@@ -243,10 +243,10 @@ class Writer:
         self._loop = None
 
     @contextmanager
-    def inside(self, head: str, repeats: bool = False) -> Iterator[Block]:
+    def inside(self, head: str, repeats: bool = False) -> Iterator[CBlock]:
         """Write a block after ``head``."""
         self.close()
-        outer, self.block = self.block, Block(head, [], repeats, self.source)
+        outer, self.block = self.block, CBlock(head, [], repeats, self.source)
         outer.lines.append(self.block)
         try:
             yield self.block
@@ -278,7 +278,7 @@ class Writer:
 
     # values in variables and in memory
 
-    def _element_text(self, value: Value, index: Sequence[Index]) -> tuple[str, bool, bool]:
+    def _element_text(self, value: CValue, index: Sequence[Index]) -> tuple[str, bool, bool]:
         """Write an element; say whether it reads the open loop's variables, and others of them."""
         outer, self._reads = self._reads, []
         text = value.element(index)
@@ -286,7 +286,7 @@ class Writer:
         outer.extend(reads)
         return text, bool(reads), any(not same for _, same in reads)
 
-    def scalar(self, value: Value, name: str = "") -> Value:
+    def scalar(self, value: CValue, name: str = "") -> CValue:
         """Return a value of one element as one that costs nothing: a variable of C."""
         if not value.cost and not value.reads:
             return value
@@ -296,12 +296,12 @@ class Writer:
             text = value.first()
         made = self.variable(value.dtype, name)
         declared = f"const {syntax.c_type(value.dtype)} {made.name} = {bare(text)};"
-        line = Line(declared, made.name, self.source)
+        line = CLine(declared, made.name, self.source)
         place = len(self.block.lines) - (self._loop is not None)
         self.block.lines.insert(place, line)
-        return Value(value.shape, value.dtype, lambda index: made.name)
+        return CValue(value.shape, value.dtype, lambda index: made.name)
 
-    def stored(self, value: Value, target: Storage | None = None, name: str = "") -> Value:
+    def stored(self, value: CValue, target: Storage | None = None, name: str = "") -> CValue:
         """Write a value into memory, or a variable, unless it is there.
 
         Args:
@@ -321,18 +321,18 @@ class Writer:
             self._fill(value, target)
         return self.value(target)
 
-    def cheap(self, value: Value) -> Value:
+    def cheap(self, value: CValue) -> CValue:
         """Return a value whose elements may be read several times."""
         return self.stored(value) if value.cost else value
 
-    def settle(self, value: Value, uses: int, name: str = "") -> Value:
+    def settle(self, value: CValue, uses: int, name: str = "") -> CValue:
         """Return a value that is used so often: in memory, or still to be written."""
         if not value.cost or not value.size:
             return value
         most = _LONG if value.size == 1 else _LONG_IN_LOOPS
         return self.stored(value, name=name) if uses > 1 or value.cost > most else value
 
-    def may_overwrite(self, value: Value) -> bool:
+    def may_overwrite(self, value: CValue) -> bool:
         """Return whether nothing reads the memory of a value any more: a result may take it."""
         storage = value.storage
         if storage is None or storage.buffer.block is not self.block or storage.buffer.is_variable:
@@ -344,14 +344,14 @@ class Writer:
             if scope.remaining[var] > 0
         )
 
-    def _copy(self, value: Value, source: Storage, target: Storage) -> None:
+    def _copy(self, value: CValue, source: Storage, target: Storage) -> None:
         self.line(
             f"memcpy({target.pointer}, {source.pointer}, "
             f"{value.size} * sizeof({syntax.c_type(value.dtype)}));",
             self.filled(target),
         )
 
-    def _fill(self, value: Value, target: Storage) -> None:
+    def _fill(self, value: CValue, target: Storage) -> None:
         if value.size <= _UNROLLED:
             for place in product(*map(range, value.shape)):
                 index = [Index(offset=i, least=i, most=i) for i in place]
@@ -371,8 +371,8 @@ class Writer:
         name = self.new_name(f"{target.buffer.name}_e")
         declared = f"const {syntax.c_type(value.dtype)} {name} = {bare(text)};"
         loop.inner.lines += [
-            Line(declared, name, self.source),
-            Line(f"{target.element(loop.index)} = {name};", self.filled(target), self.source),
+            CLine(declared, name, self.source),
+            CLine(f"{target.element(loop.index)} = {name};", self.filled(target), self.source),
         ]
         if target.buffer.shape == target.shape:
             loop.variables[target.buffer] = name
@@ -386,7 +386,7 @@ class Writer:
                 continue
             counters.append(self._counter("i", counters))
             head = f"for (int {counters[-1]} = 0; {counters[-1]} < {n}; ++{counters[-1]})"
-            block = Block(head, [], repeats=True, source=self.source)
+            block = CBlock(head, [], repeats=True, source=self.source)
             inner.lines.append(block)
             inner = block
             index.append(Index.term(counters[-1], n))

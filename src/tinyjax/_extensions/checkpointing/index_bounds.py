@@ -14,7 +14,6 @@ import attrs
 from tinyjax._extensions.checkpointing.scopes import IntegerScope
 from tinyjax._extensions.checkpointing.trip_counts import Analysis, unknown_arguments
 from tinyjax._primitives.gather_scatter import scatter_p
-from tinyjax._primitives.modes import GatherScatterMode
 from tinyjax._primitives.wrap_index import wrap_index_p
 from tinyjax.core.control_flow.primitives import scan_p, while_p
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing
@@ -45,14 +44,9 @@ def _has_loops(program: jx.Jaxpr) -> bool:
 
 def _tests(program: jx.Jaxpr) -> bool:
     """Return whether a program tests indices."""
-
-    def find() -> bool:
-        return any(
-            eqn.primitive in (wrap_index_p, scatter_p) or any(map(_tests, jx.subjaxprs(eqn.params)))
-            for eqn in program.eqns
-        )
-
-    return program.derive("tests indices", find)
+    return jx.some_eqn(
+        program, "tests indices", lambda eqn: eqn.primitive in (wrap_index_p, scatter_p)
+    )
 
 
 def _rewrite(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
@@ -64,7 +58,7 @@ def _rewrite(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
 
 
 def _write(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
-    """Return a write of one window, which promises to be within bounds if it is known to be."""
+    """Return a write of one window, which says so if it is known to be within bounds."""
     array, indices, value = eqn.inputs
     numbers, ndim = eqn.params.dimension_numbers, array.aval.ndim
     starts = _entries(indices, scope.makers)
@@ -76,8 +70,7 @@ def _write(eqn: jx.JaxprEqn, scope: IntegerScope) -> Sequence[jx.JaxprEqn]:
         low, high = scope.range(start)
         if low < 0 or high > array.aval.shape[axis] - sizes[axis]:
             return (eqn,)
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    return (attrs.evolve(eqn, params=attrs.evolve(eqn.params, mode=mode)),)
+    return (attrs.evolve(eqn, params=attrs.evolve(eqn.params, in_bounds=True)),)
 
 
 def _entries(vector: jx.Atom, makers: dict[jx.Var, jx.JaxprEqn]) -> Sequence[jx.Atom] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Final
 
 from tinyjax._extensions.selections import forward, masks as selections_masks, programs
@@ -107,7 +108,7 @@ class MaskedTransposer:
     ) -> prim.Cotangents:
         """Apply the transpose rule of an equation, and find the masks of its operands."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
-        depth = max(self._depths.pop(var, 0) for var in eqn.out_binders) if any(masks) else 0
+        depth = max(map(self._depths.pop, eqn.out_binders, repeat(0)), default=0)
         if any(masks):
             eqn = programs.of_its_sizes(eqn)
         raw = not self._raw.isdisjoint(eqn.out_binders)

@@ -556,10 +556,8 @@ def _pattern(
 
 
 def _has_backward_only(jaxpr: jx.Jaxpr) -> bool:
-    return any(
-        eqn.primitive is custom_vjp_tangent_p
-        or any(map(_has_backward_only, jx.subjaxprs(eqn.params)))
-        for eqn in jaxpr.eqns
+    return jx.some_eqn(
+        jaxpr, "backward tangents", lambda eqn: eqn.primitive is custom_vjp_tangent_p
     )
 
 
@@ -676,8 +674,8 @@ def detect_hessian(
 
 def _has_rules(jaxpr: jx.Jaxpr) -> bool:
     """Return whether a program has functions with their own rules for derivatives."""
-    return any(
-        (eqn.primitive is custom_call_p and eqn.params.rule.has_jvp)
-        or any(map(_has_rules, jx.subjaxprs(eqn.params)))
-        for eqn in jaxpr.eqns
+    return jx.some_eqn(
+        jaxpr,
+        "derivative rules",
+        lambda eqn: eqn.primitive is custom_call_p and eqn.params.rule.has_jvp,
     )

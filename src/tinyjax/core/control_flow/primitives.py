@@ -207,14 +207,7 @@ def _while_state(eqn: jx.JaxprEqn) -> tuple[Sequence[program_rules.State], jx.Ja
 
 def has_while(jaxpr: jx.Jaxpr) -> bool:
     """Return whether there is a ``while_loop`` in a program."""
-
-    def find() -> bool:
-        return any(
-            eqn.primitive is while_p or any(map(has_while, jx.subjaxprs(eqn.params)))
-            for eqn in jaxpr.eqns
-        )
-
-    return jaxpr.derive("has while", find)
+    return jx.some_eqn(jaxpr, "has while", lambda eqn: eqn.primitive is while_p)
 
 
 def needs_trip_counts(jaxpr: jx.Jaxpr) -> bool:

@@ -163,10 +163,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
 
     avals, types = loop.in_avals, loop.out_avals.ys
     # these would be read from memory
-    are_counters = [
-        b.is_iota(x) and dtypes.is_integer(aval.dtype)
-        for x, aval in zip(operands[first_x - 1 :], avals.xs, strict=True)
-    ]
+    are_counters = [*map(b.is_iota, operands[first_x - 1 :])]
     index = partial(b.scalar, dtype=counter)
 
     def condition(state: list[hlo.SSAValue]) -> hlo.Values:

@@ -378,15 +378,9 @@ def _written_step(step: _ConditionalStep, live: set[jx.Var]) -> jx.JaxprEqn:
 
 def _has_loop(jaxpr: jx.Jaxpr) -> bool:
     """Return whether there is a loop in a program."""
-
-    def find() -> bool:
-        return any(
-            program_rules.STATE in eqn.primitive.rules.extensions
-            or any(map(_has_loop, jx.subjaxprs(eqn.params)))
-            for eqn in jaxpr.eqns
-        )
-
-    return jaxpr.derive("has loop", find)
+    return jx.some_eqn(
+        jaxpr, "has loop", lambda eqn: program_rules.STATE in eqn.primitive.rules.extensions
+    )
 
 
 #: What programs without a placement run on.

@@ -1346,19 +1346,20 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         result = _by_methods(x, y, own, other, overrides)
         if result is not NotImplemented:
             return result
-        return _call_ufunc(ufunc, (x, y), {}) if by_ufunc(x, y) else apply(x, y)
-
-    def by_ufunc(x: Any, y: Any) -> bool:
-        """Return whether NumPy's operator applies the function, to what the user's objects give."""
-        first: Any = type(x)
-        second: Any = type(y)
-        if _has_protocol(first) or _has_protocol(second):
-            return True
-        if _is_of_numpy(first):
-            return _makes_arrays(y, "__array_ufunc__") and not ndarrays.is_foreign(y)
-        return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
+        return _call_ufunc(ufunc, (x, y), {}) if _is_by_ufunc(x, y) else apply(x, y)
 
     return dispatch
+
+
+def _is_by_ufunc(x: Any, y: Any) -> bool:
+    """Return whether NumPy's operator applies its function, to what the user's objects give."""
+    first: Any = type(x)
+    second: Any = type(y)
+    if _has_protocol(first) or _has_protocol(second):
+        return True
+    if _is_of_numpy(first):
+        return _makes_arrays(y, "__array_ufunc__") and not ndarrays.is_foreign(y)
+    return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
 
 
 def _is_of_numpy(kind: type) -> bool:

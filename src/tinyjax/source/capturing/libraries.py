@@ -263,17 +263,11 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     try:
         result = ndarrays.with_values(ours, args, kwargs)
     except ndarrays.REFUSALS as error:
-        by_decisions = _BY_DECISIONS.get(f"{module}.{_name(g)}")
         if isinstance(error, DivergenceError):
             raise
         if run is not None:
             del run.refusals[refused:]
-        if not isinstance(error, UndecidedError):
-            return NotImplemented
-        result = NotImplemented if by_decisions is None else by_decisions(*args, **kwargs)
-        if result is not NotImplemented:
-            return result
-        raise runs.note_refusal(error) from None
+        return _by_decisions(f"{module}.{_name(g)}", error, args, kwargs)
     if not any(callable(x) for x in args):
         raising.check_finite(g, *arguments, result)
     elif not _converged(result):
@@ -285,6 +279,24 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         _verified.add(key)
     overwriting.undefine(overwritten)
     return ndarrays.wrap(result)
+
+
+def _by_decisions(name: str, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Apply a function whose counterpart refused to decide, in a way that takes decisions.
+
+    Returns:
+        The result; NotImplemented where the counterpart refused something else.
+
+    Raises:
+        UndecidedError: there is no such way.
+    """
+    if not isinstance(error, UndecidedError):
+        return NotImplemented
+    by_decisions = _BY_DECISIONS.get(name)
+    result = NotImplemented if by_decisions is None else by_decisions(*args, **kwargs)
+    if result is NotImplemented:
+        raise runs.note_refusal(error) from None
+    return result
 
 
 #: Options that change no value where the counterpart has one.
