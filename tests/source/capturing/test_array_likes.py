@@ -306,3 +306,19 @@ def test_elements_of_a_subclass_are_read_as_numpy_reads_them(name: str) -> None:
     x = np.array([0.3, 0.5, -0.2, 1.2])
     slopes = [(read(x + step) - read(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
     np.testing.assert_allclose(tinyjax.grad(source.capture(read))(x), slopes, atol=1e-5)
+
+
+def test_masked_arrays_are_written_as_arrays() -> None:
+    """Their class has a ``__float__`` of its own, but they are no numbers."""
+
+    def program(x: Any) -> Any:
+        rows = np.ma.asarray(np.arange(4.0).reshape(2, 2))
+        out = x * np.ones((2, 2))
+        out[0] = rows[0]
+        out[1, 1] = rows[1, 1] * x[0]
+        return np.sum(out * out)
+
+    x = np.array([0.3, 0.7])
+    steps = 1e-6 * np.eye(2)
+    slopes = [(program(x + step) - program(x - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(tinyjax.grad(source.capture(program))(x), slopes, 1e-6)

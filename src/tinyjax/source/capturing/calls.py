@@ -329,7 +329,9 @@ def number_of(x: Any) -> Any:
 
 
 def _is_number(x: Any) -> bool:
-    return is_captured_function(getattr(type(x), "__float__", None))
+    kind = type(x)
+    is_own = is_captured_function(getattr(kind, "__float__", None))
+    return is_own and not issubclass(kind, (np.ndarray, Captured))
 
 
 def _makes_arrays(x: Any, *protocols: str) -> bool:
