@@ -322,3 +322,22 @@ def test_masked_arrays_are_written_as_arrays() -> None:
     steps = 1e-6 * np.eye(2)
     slopes = [(program(x + step) - program(x - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(tinyjax.grad(source.capture(program))(x), slopes, 1e-6)
+
+
+class Unit:
+    """An object whose special methods are static ones, as SymPy's numbers have them."""
+
+    @staticmethod
+    def __abs__() -> float:
+        return 3.0
+
+    @staticmethod
+    def __len__() -> int:
+        return 2
+
+
+def test_special_methods_may_be_static() -> None:
+    def program(x: Any) -> Any:
+        return x * abs(Unit()) * len(Unit())
+
+    assert tinyjax.grad(source.capture(program))(0.5) == 6.0

@@ -57,7 +57,7 @@ class CProgram(CFunction):
         >>> program = export.c(energy)(jnp.zeros(3))
         >>> program
         <C program energy: (float32[3]) -> (float32[])>
-        >>> float(program.compile()(jnp.float32([1, 2, 3])))
+        >>> float(program.compile()(jnp.array([1.0, 2.0, 3.0])))
         14.0
     """
 

@@ -7,6 +7,7 @@ by the rewritten forms of these methods.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import math
 from collections.abc import Sequence
@@ -31,10 +32,12 @@ _CONSUMERS: Final = (
 
 @around(*_CALLERS)
 def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
-    method = getattr(type(args[0]), f"__{function.__name__}__", None) if args else None
-    return (
-        call(method, *args, **kwargs) if is_captured_function(method) else before(*args, **kwargs)
-    )
+    name = f"__{function.__name__}__"
+    method = getattr(type(args[0]), name, None) if args else None
+    if not is_captured_function(method):
+        return before(*args, **kwargs)
+    is_static = isinstance(inspect.getattr_static(type(args[0]), name), staticmethod)
+    return call(method, *args[is_static:], **kwargs)
 
 
 @around(set, frozenset, dict.fromkeys)
