@@ -88,6 +88,53 @@ def shared(x: Any) -> Any:
     return w, z, y[::-1] + w
 
 
+def stacked_and_read(c: Any) -> Any:
+    """A stack's row is read in another order, by the loop that writes it."""
+
+    def step(c: Any, _: None) -> Any:
+        y = jnp.sin(c)
+        return 0.9 * c, (y, 2 * y[::-1] + 1, jnp.cos(c))
+
+    return lax.scan(step, c, None, length=5)
+
+
+def carried_and_read(a: Any, c: Any, rows: Any) -> Any:
+    """An old value is read in another order than that in which the new one is written."""
+    return lax.scan(lambda s, r: ((3 * r + 1, 2 * s[0][::-1] + s[1]), None), (c, a), rows)[0]
+
+
+ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
+
+
+def written_at_itself(places: Any) -> Any:
+    """An array that is updated holds the places."""
+
+    def step(q: Any, _: None) -> Any:
+        values = jnp.arange(10)[::-1] * 3 % 10
+        return lax.scatter(q, q[:, None], values, ELEMENTS, mode="promise_in_bounds"), None
+
+    return lax.scan(step, places, None, length=2)[0]
+
+
+def viewed(x: Any) -> Any:
+    """A view of another shape is read at equal indices."""
+    y = jnp.sin(x)
+    return lax.pad(y.reshape(4, 3), 0.0, ((0, -1, 0), (0, 1, 0))) + y, 2 * y
+
+
+def counted(x: Any) -> Any:
+    """Loops within each other have counters, and values have names like these."""
+    t1, t2 = 2.0 * x, x + 1.0
+
+    def inner(d: Any, _: None) -> Any:
+        return d + t1 * t2, None
+
+    def outer(c: Any, _: None) -> Any:
+        return lax.scan(inner, c, None, length=3)[0], None
+
+    return lax.scan(outer, x, None, length=4)[0]
+
+
 def spheres(origin: Any, ray: Any, centres: Any, radii: Any) -> Any:
     to = origin - centres
     b = to @ ray
@@ -126,6 +173,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "in place": (in_place, (RNG.random(300),)),
     "its vjp": (tinyjax.jacrev(in_place), (RNG.random(300),)),
     "swapped": (swapped, (RNG.random(5), RNG.random(5))),
+    "stacked and read": (stacked_and_read, (RNG.random(100),)),
+    "carried and read": (carried_and_read, (RNG.random(9), RNG.random(9), RNG.random((5, 9)))),
+    "written at itself": (written_at_itself, (RNG.permutation(10),)),
+    "viewed": (viewed, (RNG.random((3, 4)),)),
+    "counted": (counted, (1.5,)),
     "a branch": (branches, (np.array([0.3, 0.1, 0.2]),)),
     "another": (branches, (np.array([-0.3, 0.7, 0.2]),)),
     "branches of many": (tinyjax.vmap(branches), (RNG.normal(size=(4, 3)),)),

@@ -95,6 +95,7 @@ class _Carry:
                 ready.append(rules.named(name, x.shape, x.dtype))
             else:
                 ready.append(w.stored(x, Storage(w.buffer(x.shape, x.dtype), x.shape)))
+        w.close()  # what reads the old values is written before they change
         for place, x in zip(self.places, ready, strict=True):
             if x.storage is None or x.storage.buffer is not place.buffer:
                 _set(w, place, x)
@@ -137,11 +138,8 @@ def _scan(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[C
     with w.loop(params.length, "t") as t:
         step = t * -1 + (params.length - 1) if params.reverse else t
         carry.own(w.block)
-        rows = [_row(x, step) for x in inputs]
-        slots = [
-            Storage(x.buffer, x.shape[1:], syntax.linear([step], x.shape[:1]) * _size(x) + x.offset)
-            for x in stacks
-        ]
+        rows = [_row(w, x, step) for x in inputs]
+        slots = [_slot(stack, step) for stack in stacks]
         targets = {m + i: slot for i, slot in enumerate(slots)}
         results = rules.write_program(w, params.jaxpr, [*fixed, *carry.values, *rows], targets)
         for slot, row in zip(slots, results[m:], strict=True):
@@ -153,17 +151,13 @@ def _scan(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[C
     return [*carry.values, *[w.value(stack) for stack in stacks]]
 
 
-def _size(x: Storage) -> int:
-    return prod(x.shape[1:])
+def _slot(stack: Storage, step: Index) -> Storage:
+    """Return the place of a row in a stack."""
+    shape = stack.shape[1:]
+    return Storage(stack.buffer, shape, step * prod(shape) + stack.offset)
 
 
-def _row(x: CValue, step: Index) -> CValue:
+def _row(w: Writer, x: CValue, step: Index) -> CValue:
     if x.storage is not None:
-        place = x.storage
-        offset = step * _size(place) + place.offset
-        return _in_memory(x, Storage(place.buffer, place.shape[1:], offset))
+        return w.value(_slot(x.storage, step))
     return x.moved(x.shape[1:], lambda index: x.element([step, *index]))
-
-
-def _in_memory(x: CValue, storage: Storage) -> CValue:
-    return CValue(storage.shape, x.dtype, storage.element, 0, x.reads, storage)

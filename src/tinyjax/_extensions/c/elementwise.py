@@ -96,7 +96,7 @@ _OF_MATH: Final[_Forms] = {
 }
 
 
-def _form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
+def form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
     """Return a function that writes a primitive's result, given the texts of its operands."""
     if dtype.kind == "f" and primitive in _OF_MATH:
         name = _OF_MATH[primitive] + "f" * (dtype == dtypes.float32)
@@ -159,7 +159,7 @@ def _erf_inv(x: Array) -> Sequence[Array]:
 special.erf_inv.def_rule(C)(rules.by_formula(_erf_inv))
 
 for _primitive in {**_FLOATS, **_INTEGERS, **_BOOLS, **_OF_MATH}:
-    _primitive.def_rule(C)(elementwise(lambda eqn: _form(eqn.primitive, eqn.inputs[0].aval.dtype)))
+    _primitive.def_rule(C)(elementwise(lambda eqn: form(eqn.primitive, eqn.inputs[0].aval.dtype)))
 
 
 def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:

@@ -148,7 +148,7 @@ def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgra
         layout, local = _write_body(w, own, jaxpr, consts, ins, outs)
         header = _header(own, ins, outs, layout)
         source = _source(own, w, ins, outs, header, layout, local)
-        size = sum(dtype.itemsize * n for dtype, n in layout.sizes.items())
+        size = layout.nbytes
         return CProgram(own, source, ins, outs, in_tree, tree.structure(out), size, header)
 
     return write
@@ -207,15 +207,16 @@ def _write_body(
         w, jaxpr, operands, {i: x for i, x in enumerate(places) if prod(x.shape) > 1}
     )
     for i, (place, value) in enumerate(zip(places, results, strict=True)):
+        if value.storage is place or not value.size:
+            continue
         if value.storage is not None and value.storage.buffer.name in w.constants:
             buffer, table = value.storage.buffer, f"{name}_{outs[i].name}"
             text = w.constants[buffer.name].replace(f" {buffer.name}[", f" {table}[")
             outs[i], buffer.name = attrs.evolve(outs[i], table=text), table
-        if value.storage is not place and value.size:
-            if value.size == 1:
-                w.put(place, [Index()] * len(place.shape), value.first())
-            else:
-                w.stored(value, place)
+        if value.size == 1:
+            w.put(place, [Index()] * len(place.shape), value.first())
+        else:
+            w.stored(value, place)
     w.close()
     rendering.pruned(w.body, set())
     rendering.joined(w.body, rendering.words_of(w.body))
@@ -247,8 +248,7 @@ def _header(
             f"    {syntax.c_type(dtype)} {syntax.suffix(dtype)}[{size}];"
             for dtype, size in layout.sizes.items()
         ]
-        size = sum(dtype.itemsize * n for dtype, n in layout.sizes.items())
-        lines += ["", f"/* {size} bytes, of which nothing is kept between calls */"]
+        lines += ["", f"/* {layout.nbytes} bytes, of which nothing is kept between calls */"]
         lines += [f"struct {name}_workspace {{", *fields, "};"]
         lines += [
             "",

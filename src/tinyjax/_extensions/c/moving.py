@@ -8,12 +8,13 @@ from math import prod
 from typing import Any, Final
 
 from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c.elementwise import form
 from tinyjax._extensions.c.rules import C, CRule
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import CValue, Storage, Writer
+from tinyjax._extensions.c.writing import CValue, Storage, Writer, bare
 from tinyjax._primitives import dynamic_slice, gather_scatter, modes, scatter_mul, windows
-from tinyjax.core.primitives import broadcast, shape as sh, slicing
-from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.primitives import broadcast, elementwise as ew, shape as sh, slicing
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
 
 def moving(
@@ -84,14 +85,10 @@ def _reshape(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequenc
             return x.element([next(kept) if n > 1 else Index() for n in x.shape])
 
         return (x.moved(shape, element),)
-    stored = w.stored(x) if x.storage is not None or x.cost else w.stored(x, _new(w, x))
+    stored = w.stored(x)
     assert stored.storage is not None, "arrays of several elements are stored in memory"
     place = stored.storage
     return (w.value(Storage(place.buffer, shape, place.offset)),)
-
-
-def _new(w: Writer, x: CValue) -> Storage:
-    return Storage(w.buffer(x.shape, x.dtype), x.shape)
 
 
 @sh.iota_p.def_rule(C)
@@ -212,8 +209,7 @@ def _updated(w: Writer, x: CValue) -> Storage:
 def _update(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, part, *starts = operands
     first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, part.shape, strict=False)]
-    if part.reads & x.reads:
-        part = w.stored(part) if part.cost else w.stored(part, _new(w, part))
+    part = w.apart(part, x)
     out = _updated(w, x)
     if not part.size:
         return (w.value(out),)
@@ -275,29 +271,25 @@ def _gather(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence
     return (CValue(rules.shape_of(aval), dtype, element, 1, x.reads | indices.reads),)
 
 
-#: How a scatter combines an element with an update: forms for floats, integers and bools.
-_COMBINATIONS: Final = {
-    "scatter": ("{1}",) * 3,
-    "scatter_add": ("{} + {}", "add_$({}, {})", "{} || {}"),
-    "scatter_sub": ("{} - {}", "sub_$({}, {})", ""),
-    "scatter_mul": ("{} * {}", "mul_$({}, {})", "{} && {}"),
-    "scatter_max": ("max_$({}, {})", "max_$({}, {})", "{} || {}"),
-    "scatter_min": ("min_$({}, {})", "min_$({}, {})", "{} && {}"),
+#: The operation by which a scatter combines an element with an update; none where this replaces it.
+_COMBINATIONS: Final[dict[prim.Primitive[Any], prim.Primitive[Any] | None]] = {
+    gather_scatter.scatter_p: None,
+    gather_scatter.scatter_add_p: ew.add,
+    gather_scatter.scatter_sub_p: ew.sub,
+    gather_scatter.scatter_min_p: ew.min_,
+    gather_scatter.scatter_max_p: ew.max_,
+    scatter_mul.scatter_mul_p: ew.mul,
 }
 
 
 def _scatter(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     x, indices, updates = operands
-    indices = w.cheap(indices)
-    if (updates.reads | indices.reads) & x.reads:
-        updates = w.stored(updates) if updates.cost else w.stored(updates, _new(w, updates))
+    indices, updates = w.apart(w.cheap(indices), x), w.apart(updates, x)
     out, params = _updated(w, x), eqn.params
     shape, own = eqn.inputs[0].aval.shape, eqn.inputs[2].aval.ndim
     spans = gather_scatter.scatter_windows(shape, eqn.inputs[2].aval.shape, params)
     inside = params.dimension_numbers.update_window_dims
-    forms = _COMBINATIONS[eqn.primitive.name]
-    form = forms[0 if x.dtype.kind == "f" else 2 if x.dtype.kind == "b" else 1]
-    form = form.replace("$", syntax.suffix(x.dtype))
+    combine = _COMBINATIONS[eqn.primitive]
     if not updates.size or not x.size:
         return (w.value(out),)
     outside = [j for j in range(own) if j not in inside]
@@ -309,14 +301,12 @@ def _scatter(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequenc
         clipped = params.mode is modes.GatherScatterMode.CLIP
         starts, tests = _window_starts(spans, indices, batch, clipped)
         place = out.element([*_in_window(spans, starts, [index[j] for j in inside]), *index[own:]])
-        text = f"{place} = {form.format(place, updates.element(index))};"
-        fills = w.filled(out)
-        w.line(f"if ({' && '.join(tests)}) {text}" if tests else text, fills)
+        text = updates.element(index)
+        if combine is not None:
+            text = form(combine, x.dtype)(place, text)
+        w.line_if(" && ".join(tests), f"{place} = {bare(text)};", w.filled(out))
     return (w.value(out),)
 
 
-for _primitive in (
-    *(gather_scatter.scatter_p, gather_scatter.scatter_add_p, gather_scatter.scatter_sub_p),
-    *(gather_scatter.scatter_min_p, gather_scatter.scatter_max_p, scatter_mul.scatter_mul_p),
-):
+for _primitive in _COMBINATIONS:
     _primitive.def_rule(C)(_scatter)

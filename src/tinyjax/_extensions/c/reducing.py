@@ -6,45 +6,54 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
+import attrs
+
 from tinyjax import dtypes
 from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c.elementwise import form
 from tinyjax._extensions.c.rules import C
 from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CValue, Storage, Writer, bare
 from tinyjax._primitives import arg_extrema, convolution, cumulative, dot, reduce_window, sort
-from tinyjax.core.primitives import broadcast, reduce
+from tinyjax.core.primitives import broadcast, elementwise as ew, reduce
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 
-#: How two elements are combined: forms for floats, integers and bools, and the first value.
-_SUM: Final = (("{} + {}", "add_$({}, {})", ""), lambda dtype: 0)
-_PRODUCT: Final = (("{} * {}", "mul_$({}, {})", ""), lambda dtype: 1)
-#: The products of a dot product.
-_OF_DOT: Final = (("{} * {}", "mul_$({}, {})", "({} && {})"), lambda dtype: 1)
-_MAX: Final = (("max_$({}, {})", "max_$({}, {})", "{} || {}"), reduce.lowest)
-_MIN: Final = (("min_$({}, {})", "min_$({}, {})", "{} && {}"), reduce.highest)
-_AND: Final = (("", "{} & {}", "{} && {}"), reduce.all_ones)
-_OR: Final = (("", "{} | {}", "{} || {}"), lambda dtype: 0)
-_XOR: Final = (("", "{} ^ {}", "{} != {}"), lambda dtype: 0)
-_Combination = tuple[tuple[str, str, str], Callable[[Any], Any]]
+
+@attrs.frozen
+class Combination:
+    """An operation that combines elements.
+
+    Attributes:
+        primitive: the operation of two elements.
+        start: the value that changes nothing, by dtype.
+    """
+
+    primitive: prim.Primitive[Any]
+    start: Callable[[dtypes.DType], Any]
+
+    def text(self, x: str, y: str, dtype: dtypes.DType) -> str:
+        """Write the operation of two elements."""
+        return bare(form(self.primitive, dtype)(x, y))
+
+    def first(self, dtype: dtypes.DType) -> str:
+        """Write the value that changes nothing."""
+        return syntax.constant(self.start(dtype), dtype)
+
+    def accumulate(
+        self, w: Writer, place: str, text: str, dtype: dtypes.DType, fills: str = ""
+    ) -> None:
+        """Write a statement that combines a place with an element."""
+        combined, head = self.text(place, text, dtype), f"{place} + "
+        if combined.startswith(head):
+            w.line(f"{place} += {bare(combined[len(head) :])};", fills)
+        else:
+            w.line(f"{place} = {combined};", fills)
 
 
-def _combined(combination: _Combination, x: str, y: str, dtype: Any) -> str:
-    forms, _ = combination
-    form = forms[0 if dtype.kind == "f" else 2 if dtype.kind == "b" else 1]
-    return form.replace("$", syntax.suffix(dtype)).format(x, y)
-
-
-def _first(combination: _Combination, dtype: Any) -> str:
-    return syntax.constant(combination[1](dtype), dtype)
-
-
-def _accumulate(
-    w: Writer, place: str, text: str, combination: _Combination, dtype: Any, fills: str = ""
-) -> None:
-    combined = _combined(combination, place, text, dtype)
-    head = f"{place} + "
-    plain = combined.startswith(head) and dtype.kind == "f"
-    w.line(f"{place} += {combined[len(head) :]};" if plain else f"{place} = {combined};", fills)
+_SUM: Final = Combination(ew.add, lambda dtype: 0)
+_PRODUCT: Final = Combination(ew.mul, lambda dtype: 1)
+_MAX: Final = Combination(ew.max_, reduce.lowest)
+_MIN: Final = Combination(ew.min_, reduce.highest)
 
 
 #: Sums of so many floats are made in lanes, which a processor adds at once; rounding loses less.
@@ -55,12 +64,12 @@ def _sum(
     w: Writer, name: str, sizes: Sequence[int], dtype: dtypes.DType, term: Callable[..., str]
 ) -> None:
     """Write a variable that is a sum of terms, over all indices of some sizes."""
-    ctype, total = syntax.c_type(dtype), _SUM if dtype.kind != "b" else _OR
+    ctype = syntax.c_type(dtype)
     count = sizes[-1] // _LANES * _LANES if sizes and dtype.kind == "f" else 0
     if count < 2 * _LANES:
         w.line(f"{ctype} {name} = {syntax.constant(0, dtype)};", name)
         with w.loops(sizes, "k") as k:
-            _accumulate(w, name, term(k), total, dtype, name)
+            _SUM.accumulate(w, name, term(k), dtype, name)
         return
     lanes = w.new_name("lanes")
     w.line(f"{ctype} {lanes}[{_LANES}] = {{0}};", lanes)
@@ -85,11 +94,11 @@ def _filled(w: Writer, place: Storage, number: Any) -> None:
     w.close()
 
 
-def _reducer(combination: _Combination) -> rules.CRule:
+def _reducer(combination: Combination) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,), axes = operands, eqn.params.axes
         kept = [i for i in range(len(x.shape)) if i not in axes]
-        start = _first(combination, x.dtype)
+        start = combination.first(x.dtype)
         shape = tuple([x.shape[i] for i in kept])
         ctype = syntax.c_type(x.dtype)
 
@@ -104,7 +113,7 @@ def _reducer(combination: _Combination) -> rules.CRule:
                 return
             w.line(f"{ctype} {name} = {start};", name)
             with w.loops(sizes) as inner:
-                _accumulate(w, name, term(outer, inner), combination, x.dtype, name)
+                combination.accumulate(w, name, term(outer, inner), x.dtype, name)
 
         if prod(shape) == 1:
             made = w.variable(x.dtype)
@@ -113,11 +122,11 @@ def _reducer(combination: _Combination) -> rules.CRule:
         out = w.result(shape, x.dtype)
         if not axes or (kept[-1] == len(x.shape) - 1 and len(kept) < len(x.shape)):
             # by rows: the last axis stays
-            _filled(w, out, combination[1](x.dtype))
+            _filled(w, out, combination.start(x.dtype))
             with w.loops(x.shape) as index:
                 place = out.element([index[i] for i in kept])
                 text = x.element(index)
-                _accumulate(w, place, text, combination, x.dtype, w.filled(out))
+                combination.accumulate(w, place, text, x.dtype, w.filled(out))
             return (w.value(out),)
         with w.loops(shape) as outer:
             name = w.new_name("total")
@@ -128,14 +137,14 @@ def _reducer(combination: _Combination) -> rules.CRule:
     return rule
 
 
-_REDUCTIONS: Final[dict[prim.Primitive[Any], _Combination]] = {
+_REDUCTIONS: Final[dict[prim.Primitive[Any], Combination]] = {
     broadcast.reduce_sum_p: _SUM,
     reduce.reduce_prod_p: _PRODUCT,
     reduce.reduce_max_p: _MAX,
     reduce.reduce_min_p: _MIN,
-    reduce.reduce_and_p: _AND,
-    reduce.reduce_or_p: _OR,
-    reduce.reduce_xor_p: _XOR,
+    reduce.reduce_and_p: Combination(ew.and_, reduce.all_ones),
+    reduce.reduce_or_p: Combination(ew.or_, lambda dtype: 0),
+    reduce.reduce_xor_p: Combination(ew.xor_, lambda dtype: 0),
 }
 for _primitive, _combination in _REDUCTIONS.items():
     _primitive.def_rule(C)(_reducer(_combination))
@@ -145,7 +154,7 @@ def _arg(operator: str) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,), axis = (w.cheap(operands[0]),), eqn.params.axis
         shape, dtype = rules.shape_of(eqn.out_binders[0].aval), eqn.params.dtype
-        out = Storage(w.buffer(shape, dtype), shape)
+        out = w.result(shape, dtype)
         with w.loops(shape) as outer:
             best, place = w.new_name("best"), w.new_name("place")
             at = [*outer[:axis], Index(), *outer[axis:]]
@@ -195,17 +204,16 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
             zip((*params.rhs_batch, *free_y, *params.rhs_contract), (*b, *column, *k), strict=True)
         )
         texts = [z.element([at[i] for i in sorted(at)]) for z, at in ((x, left), (y, right))]
-        return _combined(_OF_DOT, texts[0], texts[1], dtype)
+        return form(ew.mul, dtype)(*texts)
 
     if prod(counts) == 1:
 
         def element(index: Sequence[Index]) -> str:
             middle = len(batch) + len(rows)
             b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
-            return f"({product(b, row, column, [Index()] * len(counts))})"
+            return product(b, row, column, [Index()] * len(counts))
 
         return (CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
-    total = _SUM if dtype.kind != "b" else _OR
     if prod(shape) == 1:
         made = w.variable(dtype)
         b, row, column = ([Index()] * len(part) for part in (batch, rows, columns))
@@ -222,7 +230,7 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
             w.loops(columns, "j") as column,
         ):
             text = product(b, row, column, k)
-            _accumulate(w, out.element([*b, *row, *column]), text, total, dtype, w.filled(out))
+            _SUM.accumulate(w, out.element([*b, *row, *column]), text, dtype, w.filled(out))
         return (w.value(out),)
     with w.loops(batch, "b") as b, w.loops(rows) as row, w.loops(columns, "j") as column:
         name = w.new_name("total")
@@ -249,16 +257,16 @@ def _is_next(x: CValue, axes: Sequence[int]) -> bool:
 # Cumulative operations, recurrences, windows
 
 
-def _cumulative(combination: _Combination) -> rules.CRule:
+def _cumulative(combination: Combination) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,) = operands
 
         wide = _carrier(x.dtype)
 
         def step(total: str, index: Sequence[Index]) -> str:
-            return _combined(combination, total, x.element(index), wide)
+            return combination.text(total, x.element(index), wide)
 
-        return _along(w, x, eqn.params, _first(combination, wide), step)
+        return _along(w, x, eqn.params, combination.first(wide), step)
 
     return rule
 
@@ -290,7 +298,7 @@ for _primitive, _combination in (
     (cumulative.cumprod_p, _PRODUCT),
     (cumulative.cummax_p, _MAX),
     (cumulative.cummin_p, _MIN),
-    (cumulative.cumlogsumexp_p, (("logaddexp_$({}, {})", "", ""), reduce.lowest)),
+    (cumulative.cumlogsumexp_p, Combination(ew.logaddexp, reduce.lowest)),
 ):
     _primitive.def_rule(C)(_cumulative(_combination))
 
@@ -300,21 +308,21 @@ def _recurrence(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequ
     a, b = operands
 
     def step(total: str, index: Sequence[Index]) -> str:
-        product = _combined(_PRODUCT, a.element(index), total, wide)
-        return _combined(_SUM, product, b.element(index), wide)
+        product = _PRODUCT.text(a.element(index), total, wide)
+        return _SUM.text(product, b.element(index), wide)
 
     wide = _carrier(b.dtype)
     return _along(w, b, eqn.params, "0", step)
 
 
-def _windows(combination: _Combination) -> rules.CRule:
+def _windows(combination: Combination) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         x, params = w.cheap(operands[0]), eqn.params
         shape = rules.shape_of(eqn.out_binders[0].aval)
         out = w.result(shape, x.dtype)
         with w.loops(shape) as outer:
             name = w.new_name("total")
-            w.line(f"{syntax.c_type(x.dtype)} {name} = {_first(combination, x.dtype)};")
+            w.line(f"{syntax.c_type(x.dtype)} {name} = {combination.first(x.dtype)};")
             with w.loops(params.window, "k") as inner:
                 test, places = _window_places(
                     outer,
@@ -322,8 +330,8 @@ def _windows(combination: _Combination) -> rules.CRule:
                     x.shape,
                     *(params.strides, params.padding, params.base_dilation, params.window_dilation),
                 )
-                text = _combined(combination, name, x.element(places), x.dtype)
-                w.line(f"if ({test}) {name} = {text};" if test else f"{name} = {text};")
+                text = combination.text(name, x.element(places), x.dtype)
+                w.line_if(test, f"{name} = {text};")
             w.put(out, outer, name)
         return (w.value(out),)
 
@@ -367,8 +375,8 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
             )
             left = x.element(placed(of_x, [batch, first + channel, *spaces]))
             right = kernel.element(placed(of_kernel, [feature, channel, *inner]))
-            text = _combined(_SUM, name, f"({_combined(_PRODUCT, left, right, dtype)})", dtype)
-            w.line(f"if ({tests}) {name} = {text};" if tests else f"{name} = {text};")
+            text = _SUM.text(name, form(ew.mul, dtype)(left, right), dtype)
+            w.line_if(tests, f"{name} = {text};")
         w.put(out, at, name)
     return (w.value(out),)
 
@@ -399,7 +407,12 @@ def _window_places(
 
 
 def _order(
-    w: Writer, keys: Sequence[CValue], axis: int, outer: Sequence[Index], form: str, operator: str
+    w: Writer,
+    keys: Sequence[CValue],
+    axis: int,
+    outer: Sequence[Index],
+    ordinal: str,
+    operator: str,
 ) -> Callable[[Index], Index]:
     """Write the places of elements along an axis in order, by merging ever longer runs.
 
@@ -408,7 +421,7 @@ def _order(
         keys: what is compared, the first key first.
         axis: the axis.
         outer: the index along the others.
-        form: the function that makes comparable integers of floats.
+        ordinal: the function that makes comparable integers of floats.
         operator: says whether one element comes before another.
 
     Returns:
@@ -421,7 +434,7 @@ def _order(
 
     def key(x: CValue, place: str) -> str:
         text = x.element([*outer[:axis], Index.term(place, n), *outer[axis:]])
-        return f"{form}_{syntax.suffix(x.dtype)}({text})" if x.dtype.kind == "f" else text
+        return f"{ordinal}_{syntax.suffix(x.dtype)}({text})" if x.dtype.kind == "f" else text
 
     def before(x: str, y: str) -> str:
         text = ""
@@ -432,8 +445,9 @@ def _order(
 
     with w.loop(n) as i:
         w.line(f"{order}[{i}] = {i};")
-    names = [w.new_name(x) for x in ("width", "start", "middle", "stop", "left", "right", "rank")]
-    width, start, middle, stop, left, right, rank = names
+    bounds = [w.new_name(x) for x in ("width", "start", "middle", "stop")]
+    (width, start, middle, stop), rank = bounds, w.new_name("rank")
+    left, right, is_left = (w.new_name(x) for x in ("left", "right", "is_left"))
     end = "{0} + {1} < {2} ? {0} + {1} : {2}".format
     with (
         w.inside(f"for (int {width} = 1; {width} < {n}; {width} *= 2)", repeats=True),
@@ -444,10 +458,9 @@ def _order(
         w.line(f"int {left} = {start}, {right} = {middle};")
         with w.inside(f"for (int {rank} = {start}; {rank} < {stop}; ++{rank})", repeats=True):
             later = before(f"{order}[{right}]", f"{order}[{left}]")
-            w.line(
-                f"const bool {rank}_left = {left} < {middle} && ({right} >= {stop} || !({later}));"
-            )
-            w.line(f"{merged}[{rank}] = {order}[{rank}_left ? {left}++ : {right}++];")
+            test = f"{left} < {middle} && ({right} >= {stop} || !({later}))"
+            w.line(f"const bool {is_left} = {test};")
+            w.line(f"{merged}[{rank}] = {order}[{is_left} ? {left}++ : {right}++];")
         with w.inside(f"for (int {rank} = {start}; {rank} < {stop}; ++{rank})", repeats=True):
             w.line(f"{order}[{rank}] = {merged}[{rank}];")
     return lambda rank: Index.term(f"{order}[{rank}]", n)

@@ -79,6 +79,11 @@ class WorkspaceLayout:
     places: dict[str, int] = attrs.field(factory=dict)
     sizes: dict[dtypes.DType, int] = attrs.field(factory=dict)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the workspace."""
+        return sum(dtype.itemsize * n for dtype, n in self.sizes.items())
+
 
 def laid_out(body: CBlock, buffers: dict[str, CBuffer]) -> tuple[WorkspaceLayout, list[CBuffer]]:
     """Lay out the arrays of a function: those that are never in use together share memory.

@@ -105,7 +105,7 @@ def write_program(
         for eqn in program.eqns:
             values = [read(x) for x in eqn.inputs]
             remaining.subtract(eqn.inputs)
-            w.source, w.name = _located(eqn.source)
+            line = w.source, w.name = _located(eqn.source)
             w.targets = {i: places[x] for i, x in enumerate(eqn.out_binders) if x in places}
             here = dict(w.targets)
             if any(shape_of(x.aval).count(0) == 0 for x in eqn.out_binders):
@@ -113,7 +113,7 @@ def write_program(
             else:  # nothing is to be computed
                 results = [splat(0, shape_of(x.aval), dtype_of(x.aval)) for x in eqn.out_binders]
             for i, (var, value) in enumerate(zip(eqn.out_binders, results, strict=True)):
-                w.source, w.name = _located(eqn.source)
+                w.source, w.name = line
                 if i in here and value.storage is not here[i] and value.size > 1:
                     scope.values[var] = w.stored(value, here[i])
                 else:

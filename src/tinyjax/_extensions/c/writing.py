@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count, product
+from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
@@ -131,12 +131,19 @@ class CValue:
 
 @attrs.define
 class _OpenLoop:
-    """A loop over all indices of a shape, to which statements may be added."""
+    """A loop over all indices of a shape, to which statements may be added.
+
+    Attributes:
+        inner: its innermost block.
+        shape: the shape.
+        index: the index of an iteration.
+        variables: by buffer that it writes to, the place in it, and the variable with the element.
+    """
 
     inner: CBlock
     shape: Shape
     index: list[Index]
-    variables: dict[CBuffer, str]
+    variables: dict[CBuffer, tuple[Storage, str]]
 
 
 @attrs.define(eq=False)
@@ -171,7 +178,7 @@ class Writer:
         self._loop: _OpenLoop | None = None
         self._names: set[str] = set(syntax.RESERVED)
         self._counters: list[str] = []
-        self._reads: list[tuple[CBuffer, bool]] = []
+        self._reads: list[bool] = []
 
     # names and memory
 
@@ -208,20 +215,21 @@ class Writer:
         def element(index: Sequence[Index]) -> str:
             loop = self._loop
             if loop is not None and buffer in loop.variables:
-                same = [str(i) for i in index] == [str(i) for i in loop.index]
-                self._reads.append((buffer, same))
+                place, variable = loop.variables[buffer]
+                same = (storage.shape, storage.offset) == (place.shape, place.offset)
+                same = same and [*index] == loop.index
+                self._reads.append(same)
                 if same:
-                    return loop.variables[buffer]
+                    return variable
             return storage.element(index)
 
         return CValue(storage.shape, buffer.dtype, element, 0, frozenset([buffer]), storage)
 
     def _counter(self, name: str, inside: Sequence[str] = ()) -> str:
-        """Return the name of a loop's counter, which no loop around it has."""
-        names = (f"{name}{n or ''}" for n in count())
-        letters = iter("ijkl") if name == "i" else iter(())
+        """Return the name of a loop's counter, which no loop around it and no value has."""
         taken = {*self._counters, *inside}
-        return next(x for x in chain(letters, names) if x not in taken)
+        names = "ijkl" if name == "i" else [name]  # which no value has
+        return next((x for x in names if x not in taken), "") or self.new_name(name)
 
     # statements
 
@@ -229,6 +237,10 @@ class Writer:
         """Write a statement."""
         self.close()
         self.block.lines.append(CLine(text, fills, self.source))
+
+    def line_if(self, test: str, text: str, fills: str = "") -> None:
+        """Write a statement after a test; without the test, where it always holds."""
+        self.line(f"if ({test}) {text}" if test else text, fills)
 
     def put(self, storage: Storage, index: Sequence[Index], text: str) -> None:
         """Write an element of a result."""
@@ -284,7 +296,7 @@ class Writer:
         text = value.element(index)
         reads, self._reads = self._reads, outer
         outer.extend(reads)
-        return text, bool(reads), any(not same for _, same in reads)
+        return text, bool(reads), not all(reads)
 
     def scalar(self, value: CValue, name: str = "") -> CValue:
         """Return a value of one element as one that costs nothing: a variable of C."""
@@ -320,6 +332,12 @@ class Writer:
         elif value.size:
             self._fill(value, target)
         return self.value(target)
+
+    def apart(self, value: CValue, other: CValue) -> CValue:
+        """Return a value that reads nothing of what another one reads, which is to be changed."""
+        if not value.reads & other.reads:
+            return value
+        return self.stored(value, Storage(self.buffer(value.shape, value.dtype), value.shape))
 
     def cheap(self, value: CValue) -> CValue:
         """Return a value whose elements may be read several times."""
@@ -374,8 +392,7 @@ class Writer:
             CLine(declared, name, self.source),
             CLine(f"{target.element(loop.index)} = {name};", self.filled(target), self.source),
         ]
-        if target.buffer.shape == target.shape:
-            loop.variables[target.buffer] = name
+        loop.variables[target.buffer] = target, name
 
     def _open(self, shape: Shape) -> _OpenLoop:
         self.close()

@@ -1,0 +1,92 @@
+"""Drawn loops in C: what an iteration carries, stacks, views and writes to, against evaluation.
+
+Bodies reverse, shift, reshape and update arrays, so that what reads old values, or elements at
+other places, stands beside what writes new ones, in all orders.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from batches import SANITIZED, called, library
+
+import tinyjax.numpy as jnp
+from tinyjax import export, lax
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+N: Final = 12
+BATCH: Final = 50
+#: Of one array, of two, and of two and the number of the iteration.
+OPERATIONS: Final[tuple[Callable[[Any, Any, Any], Any], ...]] = (
+    lambda x, y, i: jnp.sin(x) + 0.5 * y,
+    lambda x, y, i: x[::-1] * 0.9,
+    lambda x, y, i: jnp.roll(x, 1) - y,
+    lambda x, y, i: x.reshape(3, 4).T.reshape(N) + y,
+    lambda x, y, i: lax.pad(x.reshape(4, 3), 0.0, ((0, -1, 0), (0, 1, 0))).reshape(N) + y,
+    lambda x, y, i: jnp.concatenate([y[6:], x[:6]]),
+    lambda x, y, i: x.at[i % N].set(y[(i + 3) % N]),
+    lambda x, y, i: x.at[2:7].add(y[5:0:-1]),
+    lambda x, y, i: x.at[jnp.argsort(y)].set(0.5 * x + y),
+    lambda x, y, i: lax.dynamic_update_slice(x, x[1:5] + y[:4], (i,)),
+    lambda x, y, i: jnp.cumsum(x) * 0.2 + y,
+    lambda x, y, i: jnp.where(x > y, y[::-1], x * 0.7),
+    lambda x, y, i: x * jnp.sum(y) * 0.1,
+    lambda x, y, i: lax.cond(y[0] > 0, lambda: x[::-1], lambda: x + y),
+    lambda x, y, i: 0.3 * y + i,
+    lambda x, y, i: y,
+)
+
+
+def drawn(rng: np.random.Generator, depth: int = 1) -> Callable[..., Any]:
+    """Return a loop over three arrays."""
+    steps = [
+        (int(rng.integers(len(OPERATIONS))), *map(int, rng.integers(0, 99, 2)))
+        for _ in range(rng.integers(2, 7))
+    ]
+    carried, stacked = rng.integers(0, 99, 3).tolist(), rng.integers(0, 99, 2).tolist()
+    inner = drawn(rng, depth - 1) if depth and rng.random() < 0.3 else None
+    is_while, t1 = bool(rng.random() < 0.3), float(rng.random())
+    length, reverse = int(rng.integers(2, 5)), bool(rng.random() < 0.3)
+
+    def body(arrays: Sequence[Any], i: Any) -> tuple[list[Any], list[Any]]:
+        k1 = t1 * arrays[0][0]
+        values = [*arrays, arrays[1] * k1]
+        if inner is not None:
+            values += inner(*values[-3:])[0]
+        for operation, a, b in steps:
+            x, y = values[-1 - a % len(values)], values[-1 - b % len(values)]
+            values.append(jnp.sin(OPERATIONS[operation](x, y, i)))
+        return [values[-1 - k % len(values)] for k in carried], [
+            values[-1 - k % len(values)] for k in stacked
+        ]
+
+    def loop(*arrays: Any) -> Any:
+        if is_while:
+            *last, _ = lax.while_loop(
+                lambda s: s[-1] < length,
+                lambda s: (*body(s[:-1], s[-1])[0], s[-1] + 1),
+                (*arrays, jnp.int64(0)),
+            )
+            return last, []
+        last, stacks = lax.scan(body, [*arrays], jnp.arange(length), reverse=reverse)
+        return last, stacks
+
+    return loop
+
+
+@pytest.mark.parametrize(
+    "start", [0, *[pytest.param(i, marks=pytest.mark.fuzz) for i in range(1, 41)]]
+)
+def test_values(start: int, tmp_path: Path) -> None:
+    made = []
+    for number in range(BATCH if start else BATCH // 2):
+        rng = np.random.default_rng((start, number))
+        loop, args = drawn(rng), [rng.normal(size=N) for _ in range(3)]
+        made.append((export.c(loop, name=f"loop_{number}")(*args), loop, args))
+    compiled = library([program for program, *_ in made], tmp_path, ("-O0", *SANITIZED))
+    for program, loop, args in made:
+        last, stacks = loop(*map(jnp.asarray, args))
+        for x, y in zip(called(compiled, program, args), [*last, *stacks], strict=True):
+            np.testing.assert_allclose(x, y, 1e-9, 1e-11, err_msg=program.source)
