@@ -78,7 +78,7 @@ def kalman(x: Any, p: Any, z: Any) -> Any:
     forward, seen = jnp.eye(6) + 0.1 * jnp.eye(6, k=3), jnp.eye(3, 6)
     x, p = forward @ x, forward @ p @ forward.T + 0.01 * jnp.eye(6)
     gain = jnp.linalg.solve(seen @ p @ seen.T + 0.1 * jnp.eye(3), seen @ p).T
-    return x + gain @ (z - seen @ x), (jnp.eye(6) - gain @ seen) @ p
+    return {"state": x + gain @ (z - seen @ x), "covariance": (jnp.eye(6) - gain @ seen) @ p}
 
 
 def pendulum(theta: Any, y: Any) -> Any:

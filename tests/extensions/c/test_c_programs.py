@@ -14,6 +14,7 @@ from batches import SANITIZED, STRICT, called, library
 
 import tinyjax
 import tinyjax.numpy as jnp
+from benchmarks.c_programs import kalman, newton, pendulum, ray
 from raising import raises
 from tinyjax import export, lax, random, tree
 from tinyjax.autodiff import jacobian
@@ -23,46 +24,12 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 RNG = np.random.default_rng(0)
 
 
-def pendulum(theta: Any, y: Any) -> Any:
-    def slope(y: Any) -> Any:
-        return jnp.array([y[1], -theta[0] * jnp.sin(y[0]) - theta[1] * y[1]])
-
-    def step(y: Any, _: None) -> tuple[Any, None]:
-        h = 0.01
-        k1 = slope(y)
-        k2 = slope(y + h / 2 * k1)
-        k3 = slope(y + h / 2 * k2)
-        k4 = slope(y + h * k3)
-        return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
-
-    y, _ = lax.scan(step, y, None, length=50)
-    return y[0] ** 2
-
-
 def volume(a: Any) -> Any:
     return jnp.linalg.slogdet(a)[1] + jnp.sum(jnp.linalg.cholesky(a @ a.T))
 
 
 def product_of_neighbours(x: Any) -> Any:
     return x[1:] * x[:-1] + jnp.sin(x[1:])
-
-
-def kalman(x: Any, p: Any, z: Any) -> Any:
-    forward, seen = jnp.eye(6) + 0.1 * jnp.eye(6, k=3), jnp.eye(3, 6)
-    x, p = forward @ x, forward @ p @ forward.T + 0.01 * jnp.eye(6)
-    gain = jnp.linalg.solve(seen @ p @ seen.T + 0.1 * jnp.eye(3), seen @ p).T
-    return {"state": x + gain @ (z - seen @ x), "covariance": (jnp.eye(6) - gain @ seen) @ p}
-
-
-def newton(a: Any) -> Any:
-    def goes_on(state: Any) -> Any:
-        return jnp.abs(state[0] ** 3 - a) > 1e-12
-
-    def step(state: Any) -> Any:
-        x, n = state
-        return x - (x**3 - a) / (3 * x**2), n + 1
-
-    return lax.while_loop(goes_on, step, (a, 0))
 
 
 def in_place(x: Any) -> Any:
@@ -135,16 +102,6 @@ def counted(x: Any) -> Any:
     return lax.scan(outer, x, None, length=4)[0]
 
 
-def spheres(origin: Any, ray: Any, centres: Any, radii: Any) -> Any:
-    to = origin - centres
-    b = to @ ray
-    inside = b * b - jnp.sum(to * to, 1) + radii**2
-    hits = inside > 0
-    distance = jnp.where(hits, -b - jnp.sqrt(jnp.where(hits, inside, 1.0)), jnp.inf)
-    nearest = jnp.argmin(distance)
-    return distance[nearest], nearest
-
-
 def noise(seed: Any) -> Any:
     key = random.key(seed)
     first, second = random.split(key)
@@ -182,8 +139,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "another": (branches, (np.array([-0.3, 0.7, 0.2]),)),
     "branches of many": (tinyjax.vmap(branches), (RNG.normal(size=(4, 3)),)),
     "memory": (shared, (RNG.random(100),)),
-    "spheres": (spheres, SCENE),
-    "their derivative": (tinyjax.grad(lambda *xs: spheres(*xs)[0], 2), SCENE),
+    "spheres": (ray, SCENE),
+    "their derivative": (tinyjax.grad(lambda *xs: ray(*xs)[0], 2), SCENE),
     "random numbers": (noise, (np.int32(3),)),
     "a custom rule": (tinyjax.grad(lambda x: jnp.sum(root(x) ** 3)), (RNG.random(3) + 1,)),
     "a checkpoint": (

@@ -189,25 +189,12 @@ class ListCounterpart:
         by_name = {names.get(name, name): x for name, x in kwargs.items()}
         return signature_of(self.fun).bind(*args, **by_name)
 
-    def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return whether the function takes arguments that are called as NumPy calls them."""
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments | None:
+        """Bind arguments that are called as NumPy calls them; None if it does not take them."""
         try:
-            self.bind(args, kwargs)
+            return self.bind(args, kwargs)
         except TypeError:
-            return False
-        return True
-
-    def static_number(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Return the name of a parameter that has no derivative and is given a fraction.
-
-        The value may depend on what is differentiated.
-        """
-        arguments = self.bind(args, kwargs)
-        for name, value in arguments.arguments.items():
-            annotation = str(arguments.signature.parameters[name].annotation)
-            if isinstance(value, (float, np.floating)) and not _is_differentiable(annotation):
-                return name
-        return None
+            return None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         arguments = self.bind(args, kwargs)
@@ -222,8 +209,17 @@ class ListCounterpart:
 signature_of: Final = functools.cache(inspect.signature)
 
 
-def _is_differentiable(annotation: str) -> bool:
-    return any(kind in annotation for kind in ("Array", "Any", "_empty"))
+def static_number(arguments: inspect.BoundArguments) -> str | None:
+    """Return the name of a parameter that has no derivative and is given a fraction.
+
+    The value may depend on what is differentiated.
+    """
+    for name, value in arguments.arguments.items():
+        if isinstance(value, (float, np.floating)):
+            annotation = str(arguments.signature.parameters[name].annotation)
+            if not any(kind in annotation for kind in ("Array", "Any", "_empty")):
+                return name
+    return None
 
 
 def _as_arrays(x: Any, annotation: str) -> Any:

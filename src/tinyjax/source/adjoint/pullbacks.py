@@ -276,12 +276,14 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         SourceError: the function of tinyjax does not take these arguments.
     """
     ours = fun.fun if isinstance(fun, OnHost) else equivalents.list_counterpart(fun)
-    if isinstance(ours, equivalents.ListCounterpart) and not ours.takes(args, kwargs):
-        parameters = equivalents.signature_of(ours.fun).parameters.values()
-        raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters)
-    static = isinstance(ours, equivalents.ListCounterpart) and ours.static_number(args, kwargs)
-    if static:
-        raise find.refusal(f"no derivative is known of {fun.__name__} in {static}.")
+    if isinstance(ours, equivalents.ListCounterpart):
+        arguments = ours.bound(args, kwargs)
+        if arguments is None:
+            parameters = equivalents.signature_of(ours.fun).parameters.values()
+            raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters)
+        static = equivalents.static_number(arguments)
+        if static is not None:
+            raise find.refusal(f"no derivative is known of {fun.__name__} in {static}.")
     value = fun(*args, **kwargs)
     return value, library_pullback(value, None, OnHost(LibraryTranspose(ours)), args, kwargs)
 

@@ -139,9 +139,7 @@ def _ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[st
     """Apply a universal function to arrays of a subclass, by its ``__array_ufunc__``."""
     outs = options.get("out") or ()
     for x in (*inputs, *(outs if isinstance(outs, tuple) else (outs,))):
-        kind = type(x)
-        subclass = getattr(kind, "subclass", kind)
-        own = getattr(subclass, "__array_ufunc__", None)
+        own = getattr(subclass_of(x), "__array_ufunc__", None)
         if type(own) is FunctionType and own is not _INHERITED:
             return call(own, x, ufunc, method, *inputs, **options)
     result = base_ufunc(ufunc, method, inputs, options)

@@ -269,7 +269,8 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if {*kwargs} & {"kind", "order"} and hasattr(function, "_implementation"):
         return None  # options that change no values
     ours = list_counterpart(function)
-    return ours if ours.takes(tuple(args), kwargs) else None  # NumPy's protocols know its options
+    is_known = ours.bound(tuple(args), kwargs) is not None
+    return ours if is_known else None  # NumPy's protocols know its options
 
 
 def _replaced_method(owner: Any, method: Any, operands: tuple[Any, ...]) -> Leaf | None:
