@@ -150,7 +150,8 @@ def long(x):
         x = jnp.sin(x * (k + 1)) @ jnp.ones((4, 4))
     return x
 
-tinyjax.jit(lambda x: pure_callback(lambda v: v, x, x))(1.0)  # loads jaxlib, and makes clients
+# loads jaxlib, and makes clients
+tinyjax.jit(lambda x: pure_callback(lambda v: v, x, x), tier="compiled")(1.0)
 compiling = long.lower(np.ones(4, "float32"))
 threading.Timer(0.1, _thread.interrupt_main).start()
 try:

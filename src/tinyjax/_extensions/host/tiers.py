@@ -22,6 +22,7 @@ import attrs
 from tinyjax import config, errors
 from tinyjax._base import blas, forks, records
 from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
+from tinyjax._extensions.host import runs
 from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
@@ -243,15 +244,44 @@ def _obstacle(jaxpr: jx.Jaxpr) -> str:
 
 
 class TierProgress:
-    """The progress of a program: it is evaluated at first, and compiled then."""
+    """The progress of a program: it is evaluated at first, and compiled then.
 
-    __slots__ = ("calls", "decision", "evaluated", "remaining")
+    Attributes:
+        decision: how often it is evaluated.
+        remaining: the time in seconds that evaluation may still take.
+        calls: the calls, numbered.
+        evaluated: the number of those that were evaluated.
+        entry: the key on disk of the compiled program; None until it has run.
+        seconds_a_call: the estimated time to evaluate a call, where the lengths of loops are known.
+        last: what an earlier process did with the program; None if it is not known.
+        is_loaded: whether it did so well with it compiled that it is loaded at once.
+    """
 
-    def __init__(self, decision: Decision) -> None:
+    def __init__(
+        self,
+        decision: Decision,
+        seconds_a_call: float = 0.0,
+        last: runs.ProgramRun | None = None,
+        is_loaded: bool = False,
+    ) -> None:
         self.decision: Decision = decision
-        self.remaining: float = decision.seconds  # that evaluation may still take
+        self.entry: bytes | None = None
+        self.seconds_a_call: float = seconds_a_call
+        self.last: runs.ProgramRun | None = last
+        self.is_loaded: bool = is_loaded
+        self.remaining: float = decision.seconds
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
         self.evaluated: int = 0
+
+    def seconds_to_evaluate(self) -> float:
+        """Estimate the time that evaluation took; it is infinite where XLA compiled at once."""
+        if self.last is not None and self.is_loaded and not self.evaluated:
+            return self.last.seconds
+        if not self.decision.evaluations:
+            return inf
+        if self.decision.seconds < inf:
+            return self.decision.seconds - self.remaining
+        return self.evaluated * self.seconds_a_call
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
@@ -264,10 +294,12 @@ def run(
     tier: config.Tier,
 ) -> tuple[Sequence[Array], xla.Executable | None]:
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
+    progress: TierProgress | None = None
     is_here = request.placement is None or devices.ops().is_on_host(request)
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
-        times, calls = progress.decision.evaluations, next(progress.calls)
+        loads = progress.is_loaded and tier == "first"
+        times, calls = 0 if loads else progress.decision.evaluations, next(progress.calls)
         if forks.lost_threads:
             progress.remaining = inf
             return _evaluate(request, args, progress), None
@@ -289,7 +321,10 @@ def run(
             progress.decision = Decision(0, reason)
     if tier != "compiled" and xla.is_absent():
         return _evaluate(request, args, TierProgress(Decision(0, _ABSENT))), None
-    return xla.run_compiled(request, args)
+    outs, executable = xla.run_compiled(request, args)
+    if progress is not None and executable is not None:
+        progress.entry = executable.entry
+    return outs, executable
 
 
 def _stays_on_host(decision: Decision, tier: config.Tier) -> bool:
@@ -314,9 +349,11 @@ def evaluation(
         return None
     if request.placement is not None or not all(type(x) is ConcreteArray for x in consts):
         return None
-    progress = _progress_of(request)
+    progress, tier = _progress_of(request), tier or settings.tier
+    if progress.is_loaded and tier == "first":
+        return None
     decision, is_bounded = progress.decision, progress.decision.seconds == inf
-    last = inf if _stays_on_host(decision, tier or settings.tier) else decision.evaluations - 1
+    last = inf if _stays_on_host(decision, tier) else decision.evaluations - 1
     written = written_alone(jaxpr) if is_bounded and cost_of(jaxpr).flops <= _DIVIDED else None
     if written is None:
         return None
@@ -338,6 +375,8 @@ def history(request: compilation.Compilation) -> str:
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
+    if progress.is_loaded and not progress.evaluated:
+        return "the last run compiled it: it is loaded at the first call"
     if not progress.evaluated:
         return progress.decision.reason
     evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
@@ -364,10 +403,24 @@ def _progress_of(request: compilation.Compilation) -> TierProgress:
     key = request.jaxpr.digest, request.donated, request.flags, request.placement
     progress = _programs.get(key)
     if progress is None:
-        progress = _programs.setdefault(key, TierProgress(decide(request.jaxpr)))
+        progress = _programs.setdefault(key, _begin(request))
         if len(_programs) > _MOST_PROGRAMS:
             with suppress(KeyError, RuntimeError):  # another thread has done it
                 del _programs[next(iter(_programs))]
+    return progress
+
+
+def _begin(request: compilation.Compilation) -> TierProgress:
+    """Decide on a new program, by what the last run did with it where that is known."""
+    decision, cost = decide(request.jaxpr), cost_of(request.jaxpr)
+    seconds, folder = NUMPY.call + cost.seconds_to_evaluate, config.settings().cache_dir
+    if not folder or request.placement is not None:
+        return TierProgress(decision, seconds)
+    log = runs.log_of(folder)
+    key = runs.program_key(request.jaxpr.digest, request.donated, request.flags)
+    last = log.last.get(key)
+    is_loaded = last is not None and log.is_worth_loading(last)
+    progress = log.programs[key] = TierProgress(decision, seconds, last, is_loaded)
     return progress
 
 

@@ -42,8 +42,10 @@ _HEADER: Final = struct.Struct("<8s32sQ")
 _CHECKSUM_BYTES: Final = 32
 
 _SUFFIX: Final = ".tinyjax"
+#: What earlier processes did with the programs (``_extensions/host/runs.py``).
+RUNS: Final = f"runs{_SUFFIX}"
 _ENTRY: Final = re.compile(r"[0-9a-f]{64}\.tinyjax")
-_UNFINISHED: Final = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.part")
+_UNFINISHED: Final = re.compile(r"([0-9a-f]{64}|runs)\.[0-9a-f]{16}\.part")
 #: After so many seconds, an unfinished entry's writer is taken to be dead.
 _LONGEST_WRITE: Final = 3600.0
 
@@ -171,12 +173,7 @@ class DiskCache(records.Record):
 
     def load(self, key: bytes) -> bytes | None:
         """Return a program's code, or None where there is none that can be used."""
-        name = key.hex() + _SUFFIX
-        code: bytes | None = None
-        try:
-            code = self._use(lambda folder: _read(folder, name, key))
-        except _DamagedError as error:
-            self.discard(key, str(error))
+        code = self.read(key.hex() + _SUFFIX, key)
         with _lock:
             if code is None:
                 _counts.misses += 1
@@ -184,25 +181,43 @@ class DiskCache(records.Record):
                 _counts.hits += 1
         return code
 
+    def read(self, name: str, key: bytes) -> bytes | None:
+        """Return the content of a file, or None where there is none that can be used."""
+        try:
+            return self._use(lambda folder: _read(folder, name, key))
+        except _DamagedError as error:
+            self._drop(name, error)
+            return None
+
     def store(self, key: bytes, code: bytes) -> None:
         """Keep a program's code."""
-        name = key.hex() + _SUFFIX
-        entry = _seal(key, code)
-        if len(entry) > self.max_bytes:
+        name, size = key.hex() + _SUFFIX, len(code) + _HEADER.size + _CHECKSUM_BYTES
+        if size > self.max_bytes:
             return
+        self.write(name, key, code)
+        if _looks_for_old(key, size, self.max_bytes):
+            self._use(lambda folder: _evict(folder, self.max_bytes, name))
+
+    def write(self, name: str, key: bytes, content: bytes) -> None:
+        """Write a file, over one of the same name."""
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with self._opened() as folder:
-                _write(folder, name, entry)
-                if _looks_for_old(key, len(entry), self.max_bytes):
-                    _evict(folder, self.max_bytes, name)
+                _write(folder, name, _seal(key, content))
         except OSError as error:
             self._warn("cannot be used", error)
 
+    def size_of(self, key: bytes) -> int | None:
+        """Return the size of an entry, or None where there is none."""
+        return self._use(lambda folder: os.stat(key.hex() + _SUFFIX, dir_fd=folder).st_size)
+
     def discard(self, key: bytes, reason: str) -> None:
         """Remove an entry that turned out to be of no use."""
+        self._drop(key.hex() + _SUFFIX, reason)
+
+    def _drop(self, name: str, reason: object) -> None:
         with suppress(OSError), self._opened() as folder:
-            _remove(folder, key.hex() + _SUFFIX)
+            _remove(folder, name)
         self._warn("holds a damaged entry, which is dropped", reason)
 
     def entries(self) -> list[_Listed]:
@@ -331,8 +346,8 @@ def _list(folder: int) -> list[_Listed]:
 
 
 def _clear(folder: int) -> None:
-    for entry in _list(folder):
-        _remove(folder, entry.name)
+    for name in (*[entry.name for entry in _list(folder)], RUNS):
+        _remove(folder, name)
 
 
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:

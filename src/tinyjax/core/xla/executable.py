@@ -83,6 +83,7 @@ class Executable(ABC):
         loaded: XLA's executable, or its description.
         placement: its placement by an extension; None for the first device.
         calls_python: whether it calls Python functions.
+        entry: its key in the cache on disk; None where it is not there.
     """
 
     __slots__ = ("loaded", "name")
@@ -90,6 +91,7 @@ class Executable(ABC):
     name: str
     loaded: Any
     placement: Any = None
+    entry: bytes | None = None
     calls_python: ClassVar[bool] = False
 
     @abstractmethod
@@ -120,7 +122,7 @@ class DeviceExecutable(Executable):
         donated: the parameters whose memory is given up, by position.
     """
 
-    __slots__ = ("backend", "donated", "execute", "in_avals", "out_avals")
+    __slots__ = ("backend", "donated", "entry", "execute", "in_avals", "out_avals")
 
     def __init__(self, request: Compilation, b: backend.Backend, loaded: LoadedExecutable) -> None:
         jaxpr = request.jaxpr
@@ -130,6 +132,7 @@ class DeviceExecutable(Executable):
         self.in_avals: tuple[av.ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[av.ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = request.given_up
+        self.entry: bytes | None = None
         run, handlers = loaded.execute_sharded, b.handlers(jaxpr.out_avals)
 
         def execute(buffers: list[Any]) -> list[ArrayImpl]:
@@ -386,8 +389,10 @@ def _compile(request: Compilation, flags: Flags, locate: Locate | None) -> Execu
         calling: Executable = programs.HostProgram(request, flags, locate)
         return calling
     compiled_options = options.compile_options(flags)
-    loaded = load_or_compile(on, text, name, flags, compiled_options, on.devices)
-    return DeviceExecutable(request, on, loaded)
+    loaded, entry = load_or_compile(on, text, name, flags, compiled_options, on.devices)
+    executable = DeviceExecutable(request, on, loaded)
+    executable.entry = entry
+    return executable
 
 
 def cache_info() -> CacheInfo:
@@ -446,8 +451,10 @@ def load_or_compile(
     flags: Flags,
     options: CompileOptions,
     devices: DeviceList,
-) -> LoadedExecutable:
+) -> tuple[LoadedExecutable, bytes | None]:
     """Load a program from the cache on disk, or compile it if the cache does not have it.
+
+    It returns the program's key there, too; None where the settings name no folder.
 
     Args:
         target: the client.
@@ -462,13 +469,14 @@ def load_or_compile(
     """
     with compiling(flags):
         kept = _place(target, text, options) if config.settings().cache_dir else None
+        key = None if kept is None else kept[1]
         if kept is not None:
             loaded = threads.step("load", name, lambda: _load(target, text, kept, options, devices))
             if loaded is not None:
-                return loaded
+                return loaded, key
         return threads.step(
             "compile", name, lambda: _compile_text(target, text, kept, options, devices)
-        )
+        ), key
 
 
 def _place(target: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:

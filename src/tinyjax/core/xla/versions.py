@@ -50,6 +50,8 @@ try:
 except UnsupportedVersionError:
     raise
 except ImportError as error:
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__ from error
     raise MissingJaxlibError(
         f"jaxlib cannot be loaded: {error}. Without it, NumPy evaluates all programs, on one "
         "device, however long it takes. Nothing can be compiled, divided over devices, exported or "

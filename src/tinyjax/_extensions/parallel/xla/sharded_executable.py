@@ -257,7 +257,7 @@ def compile_placed(
     loaded = (
         programs.compile_with(target, text, guarded, name, flags, options, devices)
         if functions
-        else executable.load_or_compile(target, text, name, flags, options, devices)
+        else executable.load_or_compile(target, text, name, flags, options, devices)[0]
     )
     outs = _read_back(loaded, request.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
