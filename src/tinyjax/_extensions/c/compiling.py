@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from math import prod
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import attrs
@@ -23,7 +24,10 @@ from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import HostArray
 
 #: No product is added in one rounding, as in the library; the names of errors are not set.
-FLAGS: Final = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno")
+FLAGS: Final = (
+    *("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno"),
+    "-fno-tree-slp-vectorize",
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -66,9 +70,12 @@ class CFunction(records.Printed):
 
 def compiled(program: CFunction, flags: Sequence[str]) -> Callable[..., Any]:
     """Compile a program; see ``CProgram.compile``."""
-    function = _function(program, flags)
-    frames = threading.local()
-    in_tree, unflatten = program.in_tree, program.out_tree.unflatten
+    arrays = [np.empty(x.aval.shape, x.aval.dtype) for x in (*program.arguments, *program.results)]
+    function = _library(program, flags, _calling(program, arrays))["python_call"]
+    function.argtypes = ctypes.c_void_p, ctypes.py_object
+    python = ctypes.addressof(_PYTHON)
+    result_types = [(x.shape, x.dtype) for x in arrays[len(program.arguments) :]]
+    in_tree, unflatten, empty = program.in_tree, program.out_tree.unflatten, np.empty
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten_arguments(args, kwargs)
@@ -76,85 +83,74 @@ def compiled(program: CFunction, flags: Sequence[str]) -> Callable[..., Any]:
             raise errors.ArgumentError(
                 f"{program.name} takes arguments of the structure {in_tree}, but got {structure}."
             )
-        frame: _Frame | None = getattr(frames, "frame", None)
-        if frame is None:
-            frame = frames.frame = _Frame(program)
-        return unflatten(frame.call(function, leaves))
+        outs = [empty(shape, dtype) for shape, dtype in result_types]
+        status = function(python, [*leaves, *outs])
+        if status > 0:
+            converted = map(_converted, repeat(program), program.arguments, leaves)
+            status = function(python, [*converted, *outs])
+        if status:
+            raise MemoryError(f"{program.name} needs {program.workspace_bytes} bytes.")
+        return unflatten(outs)
 
     return call
 
 
 def call_in_c(program: CFunction, args: Sequence[Any]) -> Callable[[], int]:
     """Compile a program, and return a function that calls it with the same arrays each time."""
-    function, frame = _function(program, FLAGS), _Frame(program)
-    frame.call(function, tree.leaves(args))
-    return lambda: function(*frame.addresses)  # which keeps the memory alive
+    outs = [np.empty(x.aval.shape, x.aval.dtype) for x in program.results]
+    workspace = [np.empty(program.workspace_bytes, np.uint8)] * bool(program.workspace_bytes)
+    arrays = [*workspace, *map(np.ascontiguousarray, tree.leaves(args)), *outs]
+    function = _library(program, FLAGS)[f"{program.name}{'_in' * bool(workspace)}"]
+    addresses = [x.ctypes.data_as(ctypes.c_void_p) for x in arrays]  # which keep them alive
+    return lambda: function(*addresses)
 
 
-class _Frame:
-    """The memory of a thread's calls. Small arrays are copied, so that their addresses stay."""
-
-    def __init__(self, program: CFunction) -> None:
-        size = program.workspace_bytes
-        self._program = program
-        self._ins = [_Slot(x.aval) for x in program.arguments]
-        self._outs = [_Slot(x.aval) for x in program.results]
-        self._workspace = np.empty(size // 8 + 1, np.uint64)
-        arrays = [x.array for x in (*self._ins, *self._outs)]
-        self.addresses = [_address(x) for x in [*[self._workspace] * bool(size), *arrays]]
-        self._first = int(bool(size))
-        self._large = [i for i, x in enumerate((*self._ins, *self._outs)) if x.is_large]
-
-    def call(self, function: Callable[..., Any], leaves: Sequence[Any]) -> list[HostArray]:
-        """Call a function with data, and return its results."""
-        arrays = []
-        for i, (leaf, slot) in enumerate(zip(leaves, self._ins, strict=True)):
-            x = leaf if type(leaf) is np.ndarray else _as_array(leaf, slot)
-            if x.shape != slot.shape or x.dtype != slot.dtype:
-                parameter = self._program.arguments[i]
-                raise errors.ArgumentError(
-                    f"{self._program.name} was written for {parameter.name} of type "
-                    f"{parameter.aval}, but got {x.dtype.name}{[*x.shape]}."
-                )
-            if slot.is_large:
-                arrays.append(np.ascontiguousarray(x))
-            else:
-                slot.array[...] = x
-        if not self._large:
-            function(*self.addresses)
-            return [slot.array.copy() for slot in self._outs]
-        outs = [np.empty_like(slot.array) if slot.is_large else slot.array for slot in self._outs]
-        arrays += [out for out, slot in zip(outs, self._outs, strict=True) if slot.is_large]
-        addresses = [*self.addresses]
-        for i, x in zip(self._large, arrays, strict=True):
-            addresses[self._first + i] = _address(x)
-        function(*addresses)
-        return [x if slot.is_large else x.copy() for x, slot in zip(outs, self._outs, strict=True)]
+#: The functions of Python that ``calling.c`` calls.
+_PYTHON: Final = (ctypes.c_void_p * 6)(
+    *[
+        ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value
+        for name in (
+            *("PyObject_GetBuffer", "PyBuffer_Release", "PyErr_Clear", "PyList_GetItem"),
+            *("PyEval_SaveThread", "PyEval_RestoreThread"),
+        )
+    ]
+)
 
 
-#: Arrays of so many bytes are not copied.
-_LARGE: Final = 1 << 14
+def _calling(program: CFunction, arrays: Sequence[HostArray]) -> str:
+    """Write the function by which Python calls a program with arrays of these types."""
+    types = []
+    for x in arrays:
+        sizes = ", ".join(map(str, x.shape)) or "0"
+        types.append(f'{{"{x.data.format}", {x.ndim}, (const ptrdiff_t[]){{{sizes}}}}}')
+    first = ["workspace"] * bool(program.workspace_bytes)
+    data = ", ".join([*first, *[f"views[{i}].data" for i in range(len(arrays))]])
+    template = Template((Path(__file__).parent / "calling.c").read_text(encoding="utf-8"))
+    return template.substitute(
+        types=", ".join([*types, "{0}"]),
+        workspace_bytes=program.workspace_bytes,
+        call=f"{program.name}{'_in' * bool(first)}({data})",
+    )
 
 
-class _Slot:
-    """A place for an array of a type."""
+def _converted(program: CFunction, parameter: CParameter, leaf: Any) -> HostArray:
+    """Return an argument as an array in rows.
 
-    def __init__(self, aval: ShapedArray) -> None:
-        self.array = np.empty(aval.shape, aval.dtype)
-        self.shape, self.dtype = self.array.shape, self.array.dtype
-        self.is_large = self.array.nbytes >= _LARGE
+    Raises:
+        ArgumentError: it has another type than the program.
+    """
+    shape, dtype = parameter.aval.shape, parameter.aval.dtype
+    is_number = isinstance(leaf, bool | int | float) and not shape
+    x = np.asarray(leaf, dtype) if is_number else np.asarray(leaf)
+    if x.shape != shape or x.dtype != dtype:
+        raise errors.ArgumentError(
+            f"{program.name} was written for {parameter.name} of type {parameter.aval}, but got "
+            f"{x.dtype.name}{[*x.shape]}."
+        )
+    return x.astype(dtype, order="C")
 
 
-def _address(x: HostArray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(x.ctypes.data)
-
-
-def _as_array(leaf: Any, slot: _Slot) -> HostArray:
-    is_number = isinstance(leaf, bool | int | float) and not slot.shape
-    return np.asarray(leaf, slot.dtype) if is_number else np.asarray(leaf)
-
-
-def _function(program: CFunction, flags: Sequence[str]) -> Callable[..., int]:
+def _library(program: CFunction, flags: Sequence[str], calling: str = "") -> ctypes.CDLL:
     compiler = os.environ.get("CC") or next(
         filter(None, map(shutil.which, ("cc", "gcc", "clang"))), ""
     )
@@ -166,13 +162,11 @@ def _function(program: CFunction, flags: Sequence[str]) -> Callable[..., int]:
     name = program.name
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
-        source.write_text(program.source, encoding="utf-8")
+        source.write_text(program.source + calling, encoding="utf-8")
         command = [compiler, "-std=c99", *flags, "-shared", "-fPIC", str(source), "-o", str(binary)]
         done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
         if done.returncode:
             raise errors.PlatformError(
                 f"{compiler} could not compile {name}: {done.stderr.strip()}"
             )
-        library = ctypes.CDLL(str(binary))
-    function: Callable[..., int] = library[f"{name}_in" if program.workspace_bytes else name]
-    return function
+        return ctypes.PyDLL(str(binary)) if calling else ctypes.CDLL(str(binary))
