@@ -211,6 +211,11 @@ def test_calls_from_python() -> None:
     np.testing.assert_array_equal(transposed["covariance"], result["covariance"])
     double = export.c(lambda x: 2 * x)(1.0).compile()
     assert double(3) == 6.0
+    # data that nobody may write to, and a type that has two names
+    fixed = np.frombuffer(np.arange(3).tobytes(), np.longlong)
+    np.testing.assert_array_equal(
+        export.c(lambda x: 2 * x)(np.arange(3)).compile()(fixed), [0, 2, 4]
+    )
     large = export.c(lambda x, y: (jnp.cumsum(x), x[::2] + y))(np.zeros(9000), 0.0).compile()
     data = RNG.random(18000)[::2]
     sums, others = large(data, 2.0)
@@ -257,6 +262,32 @@ def test_text() -> None:
     assert prototype + "double *restrict out);" in program.header
     assert program.source == export.c(energy)(1.0, 2.0).source
     assert repr(program) == "<C program energy: (float64[], float64[]) -> (float64[])>"
+
+
+def test_products_with_zeros() -> None:
+    """They are kept, as zero times infinity is NaN, unless all numbers are finite."""
+    rng = np.random.default_rng(1)
+
+    def moved(angle: Any, x: Any) -> Any:
+        c, s = jnp.cos(angle), jnp.sin(angle)
+        turn = jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return turn @ x - 0.0 * x, jnp.cross(x, turn @ jnp.array([1.0, 0.0, 0.0])), x / 1.0
+
+    args = 0.3, rng.normal(size=3)
+    exact, finite = (export.c(moved, assume_finite=x)(*args) for x in (False, True))
+    texts = [re.sub(r"/\*.*?\*/", "", x.source, flags=re.DOTALL) for x in (exact, finite)]
+    assert "* 0.0" in texts[0]
+    assert "0.0" not in texts[1]
+    assert "for (" not in texts[0]
+    expected = moved(*args)
+    for program in exact, finite:
+        for x, y in zip(program.compile()(*args), expected, strict=True):
+            np.testing.assert_allclose(x, y, 1e-14)
+    infinite = args[0], np.array([np.inf, 0.0, 1.0])
+    with np.errstate(invalid="ignore"):
+        expected = moved(*infinite)
+    for x, y in zip(exact.compile()(*infinite), expected, strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 def test_chains_of_operations_are_one_loop() -> None:

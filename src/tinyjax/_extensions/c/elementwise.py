@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -96,8 +97,56 @@ _OF_MATH: Final[_Forms] = {
 }
 
 
-def form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
+def form(w: Writer, primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
     """Return a function that writes a primitive's result, given the texts of its operands."""
+    write = _form(primitive, dtype)
+    if dtype.kind != "f" or primitive not in _ARITHMETIC:
+        return write
+
+    def folded(*xs: str) -> str:
+        numbers = [syntax.number(x) for x in xs]
+        if None not in numbers:
+            with np.errstate(all="ignore"):
+                value = _ARITHMETIC[primitive](*np.array(numbers, dtype))
+            return syntax.constant(value, dtype) if np.isfinite(value) else write(*xs)
+        return _identity(primitive, xs, numbers, w.assume_finite) or write(*xs)
+
+    return folded
+
+
+_ARITHMETIC: Final[dict[prim.Primitive[Any], Callable[..., Any]]] = {
+    ew.add: operator.add,
+    ew.sub: operator.sub,
+    ew.mul: operator.mul,
+    ew.div: operator.truediv,
+    ew.neg: operator.neg,
+}
+
+
+def _identity(
+    primitive: prim.Primitive[Any],
+    xs: Sequence[str],
+    numbers: Sequence[float | None],
+    assume_finite: bool,
+) -> str:
+    """Return what an operation with zero or one is, where that is simpler."""
+    a, b = numbers[0], numbers[-1]
+    if b == 1 and primitive in (ew.mul, ew.div):
+        return xs[0]
+    if a == 1 and primitive is ew.mul:
+        return xs[1]
+    if primitive is ew.sub and str(b) == "0.0":
+        return xs[0]
+    if not assume_finite or 0 not in numbers:
+        return ""
+    if primitive is ew.sub:
+        return xs[0] if b == 0 else f"(-{xs[1]})"
+    # of a sum the other term, of a product or a quotient zero
+    is_first = (a == 0) != (primitive is ew.add)
+    return "" if primitive is ew.div and b == 0 else xs[0 if is_first else 1]
+
+
+def _form(primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
     if dtype.kind == "f" and primitive in _OF_MATH:
         name = _OF_MATH[primitive] + "f" * (dtype == dtypes.float32)
         return lambda *xs: f"{name}({', '.join(map(bare, xs))})"
@@ -159,7 +208,15 @@ def _erf_inv(x: Array) -> Sequence[Array]:
 special.erf_inv.def_rule(C)(rules.by_formula(_erf_inv))
 
 for _primitive in {**_FLOATS, **_INTEGERS, **_BOOLS, **_OF_MATH}:
-    _primitive.def_rule(C)(elementwise(lambda eqn: form(eqn.primitive, eqn.inputs[0].aval.dtype)))
+    _primitive.def_rule(C)(
+        lambda w, operands, eqn: (
+            _applied(
+                operands,
+                eqn.out_binders[0].aval.dtype,
+                form(w, eqn.primitive, eqn.inputs[0].aval.dtype),
+            ),
+        )
+    )
 
 
 def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:
@@ -170,11 +227,24 @@ def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:
         return lambda x: f"({x} != 0)"
     if source.kind == "f" and dtype.kind in "iu":
         return lambda x: f"saturated_{syntax.suffix(dtype)}({x})"
-    return lambda x: f"({syntax.c_type(dtype)}){x}"
+
+    def write(x: str) -> str:
+        number = syntax.number(x) if dtype.kind == "f" else None
+        if number is None:
+            return f"({syntax.c_type(dtype)}){x}"
+        return syntax.constant(dtype.type(number), dtype)
+
+    return write
 
 
 ew.convert_element_type_p.def_rule(C)(elementwise(_convert))
-ew.select_p.def_rule(C)(elementwise(lambda eqn: "({} ? {} : {})".format))
+ew.select_p.def_rule(C)(elementwise(lambda eqn: _selected))
+
+
+def _selected(test: str, x: str, y: str) -> str:
+    return {"true": x, "false": y}.get(test) or f"({test} ? {x} : {y})"
+
+
 ew.integer_pow_p.def_rule(C)(
     elementwise(
         lambda eqn: lambda x: _integer_power(x, eqn.params.exponent, eqn.inputs[0].aval.dtype)
@@ -225,7 +295,7 @@ def _random_bits(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     dtype, n = params.dtype, len(words.shape) - 1
 
     def hashed(index: Sequence[Index]) -> str:
-        key = [words.element([*index[:n], Index(offset=i, least=i, most=i)]) for i in range(2)]
+        key = [words.element([*index[:n], Index.at(i)]) for i in range(2)]
         counter = syntax.linear(index[n:], params.shape)
         return f"threefry_u64({key[0]}, {key[1]}, 0, (uint32_t)({counter}))"
 

@@ -92,7 +92,9 @@ class CProgram(CFunction):
         return compiling.compiled(self, flags)
 
 
-def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgram]:
+def c(
+    fun: Callable[..., Any], name: str | None = None, assume_finite: bool = False
+) -> Callable[..., CProgram]:
     """Return a function that writes ``fun`` as a file of C99, for arguments of given types.
 
     The file needs ``math.h`` and ``string.h``, allocates nothing and keeps nothing between calls:
@@ -103,6 +105,9 @@ def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgra
     Args:
         fun: the function, with all transformations that it has: ``grad``, ``vmap``, ``jit`` ...
         name: the name of the function in C; that of ``fun`` by default.
+        assume_finite: take products with constant zeros for zero, and sums with them for the other
+            term, as finite numbers allow. Infinities and NaNs then get lost, and the signs of zeros
+            may change.
 
     Returns:
         A function of arguments, or of ``ShapeDtypeStruct``s in their places.
@@ -137,7 +142,7 @@ def c(fun: Callable[..., Any], name: str | None = None) -> Callable[..., CProgra
         jaxpr = program_rules.dce(closed.jaxpr)
         rules.check(jaxpr)
         avals = jaxpr.in_avals[len(jaxpr.in_avals) - len(leaves) :]
-        w = Writer()
+        w = Writer(assume_finite)
         w.new_name(own)
         ins = _parameters(w, _paths(fun, args, kwargs), avals)
         outs = _parameters(w, _result_paths(out), jaxpr.out_avals)

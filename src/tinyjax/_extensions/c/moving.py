@@ -85,10 +85,7 @@ def _reshape(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequenc
             return x.element([next(kept) if n > 1 else Index() for n in x.shape])
 
         return (x.moved(shape, element),)
-    stored = w.stored(x)
-    assert stored.storage is not None, "arrays of several elements are stored in memory"
-    place = stored.storage
-    return (w.value(Storage(place.buffer, shape, place.offset)),)
+    return (w.viewed(w.stored(x), shape),)
 
 
 @sh.iota_p.def_rule(C)
@@ -113,30 +110,35 @@ def _pad(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
         return (CValue(shape, x.dtype, lambda index: padding.first(), 0, padding.reads),)
 
     def element(index: Sequence[Index]) -> str:
-        tests, places = [], []
+        tests, places = list[str](), []
         for i, n, (low, _, interior) in zip(index, x.shape, config, strict=False):
-            place = i + -low
-            if interior:
-                tests.append(place.test(0, (n - 1) * (interior + 1) + 1))
-                tests.append(f"({place}) % {interior + 1} == 0")
-                places.append(Index.term(f"(({place}) / {interior + 1})", n))
-            else:
-                tests.append(place.test(0, n))
-                places.append(Index(place.terms, place.offset, 0, n - 1))
-        tests = [test for test in tests if test]
+            inside, place = syntax.undilated(i + -low, n, interior + 1)
+            tests += inside
+            places.append(place)
         if "false" in tests:
             return padding.first()
-        inside = x.element([*places, *index[len(config) :]])
-        return f"({' && '.join(tests)} ? {inside} : {padding.first()})" if tests else inside
+        text = x.element([*places, *index[len(config) :]])
+        return f"({' && '.join(tests)} ? {text} : {padding.first()})" if tests else text
 
     return (CValue(shape, x.dtype, element, x.cost + 1, x.reads | padding.reads),)
 
 
 @slicing.concatenate_p.def_rule(C)
 def _concatenate(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
-    axis = eqn.params.axis
-    out = w.result(rules.shape_of(eqn.out_binders[0].aval), operands[0].dtype)
-    start = 0
+    axis, start = eqn.params.axis, 0
+    shape, dtype = rules.shape_of(eqn.out_binders[0].aval), operands[0].dtype
+    if w.unrolls(prod(shape), *operands):
+
+        def element(index: Sequence[Index]) -> str:
+            place = index[axis]
+            for x in operands:
+                if place.offset < x.shape[axis]:
+                    break
+                place += -x.shape[axis]
+            return x.element([*index[:axis], place, *index[axis + 1 :]])
+
+        return (w.unrolled(shape, dtype, element, operands),)
+    out = w.result(shape, dtype)
     for x in operands:
         with w.loops(x.shape) as index:
             moved = [i + start if j == axis else i for j, i in enumerate(index)]
@@ -172,7 +174,7 @@ def _start(w: Writer, start: CValue, last: int) -> Index:
     text = start.first()
     if text.isdecimal():
         place = min(int(text), last)
-        return Index(offset=place, least=place, most=place)
+        return Index.at(place)
     clamped = f"clamped_{syntax.suffix(start.dtype)}({text}, {last})"
     name = w.new_name("start")
     w.close()
@@ -225,8 +227,7 @@ def _window_starts(
     """Return where a window starts along each axis, and tests of whether it is in bounds."""
     starts, tests = [Index()] * len(spans.shape), []
     for k, axis in enumerate(spans.index_map):
-        number = Index(offset=k, least=k, most=k)
-        text, last = indices.element([*batch, number]), spans.shape[axis] - spans.sizes[axis]
+        text, last = indices.element([*batch, Index.at(k)]), spans.shape[axis] - spans.sizes[axis]
         known = None if indices.constant is None else indices.constant[..., k]
         if known is not None and known.size and known.min() >= 0 and known.max() <= last:
             starts[axis] = Index.term(text, last + 1)
@@ -303,7 +304,7 @@ def _scatter(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequenc
         place = out.element([*_in_window(spans, starts, [index[j] for j in inside]), *index[own:]])
         text = updates.element(index)
         if combine is not None:
-            text = form(combine, x.dtype)(place, text)
+            text = form(w, combine, x.dtype)(place, text)
         w.line_if(" && ".join(tests), f"{place} = {bare(text)};", w.filled(out))
     return (w.value(out),)
 

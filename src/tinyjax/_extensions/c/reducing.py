@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
@@ -31,9 +32,9 @@ class Combination:
     primitive: prim.Primitive[Any]
     start: Callable[[dtypes.DType], Any]
 
-    def text(self, x: str, y: str, dtype: dtypes.DType) -> str:
+    def text(self, w: Writer, x: str, y: str, dtype: dtypes.DType) -> str:
         """Write the operation of two elements."""
-        return bare(form(self.primitive, dtype)(x, y))
+        return bare(form(w, self.primitive, dtype)(x, y))
 
     def first(self, dtype: dtypes.DType) -> str:
         """Write the value that changes nothing."""
@@ -43,7 +44,7 @@ class Combination:
         self, w: Writer, place: str, text: str, dtype: dtypes.DType, fills: str = ""
     ) -> None:
         """Write a statement that combines a place with an element."""
-        combined, head = self.text(place, text, dtype), f"{place} + "
+        combined, head = self.text(w, place, text, dtype), f"{place} + "
         if combined.startswith(head):
             w.line(f"{place} += {bare(combined[len(head) :])};", fills)
         else:
@@ -56,6 +57,8 @@ _MAX: Final = Combination(ew.max_, reduce.lowest)
 _MIN: Final = Combination(ew.min_, reduce.highest)
 
 
+#: Products of so many terms are written without a loop.
+_UNROLLED_TERMS: Final = 16
 #: Sums of so many floats are made in lanes, which a processor adds at once; rounding loses less.
 _LANES: Final = 8
 
@@ -105,6 +108,14 @@ def _reducer(combination: Combination) -> rules.CRule:
         def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
             index = dict(zip((*kept, *axes), (*outer, *inner), strict=True))
             return x.element([index[i] for i in range(len(x.shape))])
+
+        if x.size and w.unrolls(max(x.size, prod(shape)), x):
+            write, terms = form(w, combination.primitive, x.dtype), [x.shape[i] for i in axes]
+
+            def element(outer: Sequence[Index]) -> str:
+                return functools.reduce(write, [term(outer, k) for k in syntax.places(terms)])
+
+            return (w.unrolled(shape, x.dtype, element, [x]),)
 
         def total(outer: Sequence[Index], name: str) -> None:
             sizes = [x.shape[i] for i in axes]
@@ -204,7 +215,7 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
             zip((*params.rhs_batch, *free_y, *params.rhs_contract), (*b, *column, *k), strict=True)
         )
         texts = [z.element([at[i] for i in sorted(at)]) for z, at in ((x, left), (y, right))]
-        return form(ew.mul, dtype)(*texts)
+        return form(w, ew.mul, dtype)(*texts)
 
     if prod(counts) == 1:
 
@@ -214,6 +225,15 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
             return product(b, row, column, [Index()] * len(counts))
 
         return (CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
+    if w.unrolls(prod(shape), x, y) and prod(counts) <= _UNROLLED_TERMS:
+        middle = len(batch) + len(rows)
+
+        def total(index: Sequence[Index]) -> str:
+            b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
+            texts = [product(b, row, column, k) for k in syntax.places(counts)]
+            return functools.reduce(form(w, ew.add, dtype), texts)
+
+        return (w.unrolled(shape, dtype, total, [x, y]),)
     if prod(shape) == 1:
         made = w.variable(dtype)
         b, row, column = ([Index()] * len(part) for part in (batch, rows, columns))
@@ -264,7 +284,7 @@ def _cumulative(combination: Combination) -> rules.CRule:
         wide = _carrier(x.dtype)
 
         def step(total: str, index: Sequence[Index]) -> str:
-            return combination.text(total, x.element(index), wide)
+            return combination.text(w, total, x.element(index), wide)
 
         return _along(w, x, eqn.params, combination.first(wide), step)
 
@@ -308,8 +328,8 @@ def _recurrence(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequ
     a, b = operands
 
     def step(total: str, index: Sequence[Index]) -> str:
-        product = _PRODUCT.text(a.element(index), total, wide)
-        return _SUM.text(product, b.element(index), wide)
+        product = _PRODUCT.text(w, a.element(index), total, wide)
+        return _SUM.text(w, product, b.element(index), wide)
 
     wide = _carrier(b.dtype)
     return _along(w, b, eqn.params, "0", step)
@@ -330,7 +350,7 @@ def _windows(combination: Combination) -> rules.CRule:
                     x.shape,
                     *(params.strides, params.padding, params.base_dilation, params.window_dilation),
                 )
-                text = combination.text(name, x.element(places), x.dtype)
+                text = combination.text(w, name, x.element(places), x.dtype)
                 w.line_if(test, f"{name} = {text};")
             w.put(out, outer, name)
         return (w.value(out),)
@@ -375,7 +395,7 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
             )
             left = x.element(placed(of_x, [batch, first + channel, *spaces]))
             right = kernel.element(placed(of_kernel, [feature, channel, *inner]))
-            text = _SUM.text(name, form(ew.mul, dtype)(left, right), dtype)
+            text = _SUM.text(w, name, form(w, ew.mul, dtype)(left, right), dtype)
             w.line_if(tests, f"{name} = {text};")
         w.put(out, at, name)
     return (w.value(out),)
@@ -391,16 +411,13 @@ def _window_places(
     dilation: Sequence[int],
 ) -> tuple[str, list[Index]]:
     """Return a test of whether an element of a window is in the array, and its place there."""
-    tests, places = [], []
+    tests, places = list[str](), []
     for axis, n in enumerate(shape):
         at = outer[axis] * strides[axis] + inner[axis] * dilation[axis] + -padding[axis][0]
-        hole = holes[axis]
-        tests.append(at.test(0, (n - 1) * hole + 1))
-        if hole > 1:
-            tests.append(f"({at}) % {hole} == 0")
-            at = Index.term(f"(({at}) / {hole})", n)
-        places.append(at)
-    return " && ".join([test for test in tests if test]), places
+        inside, place = syntax.undilated(at, n, holes[axis])
+        tests += inside
+        places.append(place)
+    return " && ".join(tests), places
 
 
 # Sorting

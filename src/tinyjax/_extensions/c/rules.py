@@ -12,6 +12,7 @@ import attrs
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
+from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CValue, Shape, Storage, ValueScope, Writer
 from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
@@ -50,7 +51,8 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     host = array.host if hasattr(array, "host") else array.concrete("data")
     shape, dtype = shape_of(aval), dtype_of(aval)
     host = host.view(dtype).reshape(shape) if dtypes.is_key(aval.dtype) else host
-    if host.size and (host.size == 1 or not any(host.strides)):
+    is_same = dtype.kind == "f" and host.tobytes() == host.ravel()[:1].tobytes() * host.size
+    if host.size and (host.size == 1 or not any(host.strides) or is_same):
         return splat(opd.first_element(host), shape, dtype)
     buffer = w.buffer(shape, dtype, "table")
     buffer.block = None
@@ -59,7 +61,13 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     lines = [", ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)]
     head = f"static const {syntax.c_type(dtype)} {buffer.name}[{max(len(texts), 1)}]"
     w.constants[buffer.name] = head + " = {\n    " + ",\n    ".join(lines or ["0"]) + "\n};"
-    return attrs.evolve(w.value(Storage(buffer, shape)), constant=host)
+    value = w.value(Storage(buffer, shape))
+
+    def element(index: Sequence[Index]) -> str:
+        place = syntax.linear(index, shape)
+        return value.element(index) if place.terms else texts[place.offset]
+
+    return attrs.evolve(value, element=element, constant=host)
 
 
 def write_program(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -27,6 +28,9 @@ TYPES: Final[dict[dtypes.DType, tuple[str, str]]] = {
     },
 }
 _OF_SUFFIX: Final = {suffix: (name, dtype) for dtype, (name, suffix) in TYPES.items()}
+_NUMBER: Final = re.compile(
+    r"(\(-)?(?:U?INT64_C\()?(0x[\da-f.]+p[-+]\d+|[\d.]+)[fU]?(?: /\* \S+ \*/)?\)*"
+)
 _LARGEST_DECIMAL: Final = 1 << 20
 
 
@@ -59,6 +63,15 @@ def constant(value: Any, dtype: dtypes.DType) -> str:
     return f"(-{text})" if math.copysign(1.0, number) < 0 else text
 
 
+def number(text: str) -> float | None:
+    """Return the number that a constant is; None for any other expression."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return {"true": 1.0, "false": 0.0}.get(text)
+    size = float.fromhex(match[2]) if "x" in match[2] else float(match[2])
+    return -size if match[1] else size
+
+
 def _integer(value: int, dtype: dtypes.DType) -> str:
     bits = 8 * dtype.itemsize
     if dtype.kind == "u":
@@ -89,6 +102,11 @@ class Index:
     def term(cls, text: str, size: int) -> Index:
         """Return the index that a text stands for, which is below ``size``."""
         return cls(((text, 1),), 0, 0, size - 1) if size > 1 else cls()
+
+    @classmethod
+    def at(cls, place: int) -> Index:
+        """Return an index that is known."""
+        return cls((), place, place, place)
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
@@ -129,12 +147,29 @@ class Index:
         return " && ".join(above + below)
 
 
+def places(shape: Sequence[int]) -> list[list[Index]]:
+    """Return the indices of all elements of a shape."""
+    return [[*map(Index.at, place)] for place in itertools.product(*map(range, shape))]
+
+
 def linear(index: Sequence[Index], shape: Sequence[int]) -> Index:
     """Return the place of an element among all, in rows."""
     place = Index()
     for i, n in zip(index, shape, strict=True):
         place = place * n + i
     return place
+
+
+def undilated(place: Index, size: int, dilation: int) -> tuple[list[str], Index]:
+    """Return tests of whether a dilated axis has an element at a place, and its number."""
+    tests = [place.test(0, (size - 1) * dilation + 1)]
+    if not place.terms:
+        tests.append("false" if place.offset % dilation else "")
+        return [*filter(None, tests)], Index.at(place.offset // dilation)
+    if dilation == 1:
+        return [*filter(None, tests)], Index(place.terms, place.offset, 0, size - 1)
+    tests.append(f"({place}) % {dilation} == 0")
+    return [*filter(None, tests)], Index.term(f"(({place}) / {dilation})", size)
 
 
 # Functions that programs may need: those of ``functions.c``, and a few that are made here.

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes
 from tinyjax._base import frames
@@ -23,8 +23,9 @@ Shape: TypeAlias = tuple[int, ...]
 #: From an index to the expression of an element.
 Element: TypeAlias = Callable[[Sequence[Index]], str]
 
-#: So many elements are written one by one.
-_UNROLLED: Final = 4
+#: So many elements are written one by one, as variables; more, where no memory is read for them.
+_UNROLLED: Final = 16
+_UNROLLED_VARIABLES: Final = 64
 #: Expressions of more operations are divided, so that they can be read.
 _LONG: Final = 12
 _LONG_IN_LOOPS: Final = 60
@@ -165,9 +166,11 @@ class Writer:
         targets: where results of the equation belong, by number.
         scopes: the programs that are being written, the innermost last.
         constants: definitions of arrays of constants, by their names.
+        assume_finite: whether a product with zero is zero, and a sum with zero the other term.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, assume_finite: bool = False) -> None:
+        self.assume_finite = assume_finite
         self.body = self.block = CBlock()
         self.source: frames.Source | None = None
         self.name = ""
@@ -179,6 +182,7 @@ class Writer:
         self._names: set[str] = set(syntax.RESERVED)
         self._counters: list[str] = []
         self._reads: list[bool] = []
+        self._declarations: set[str] = set()
 
     # names and memory
 
@@ -306,12 +310,19 @@ class Writer:
         if depends:
             self.close()
             text = value.first()
-        made = self.variable(value.dtype, name)
-        declared = f"const {syntax.c_type(value.dtype)} {made.name} = {bare(text)};"
-        line = CLine(declared, made.name, self.source)
+        made = self._declared(text, value.dtype, name)
+        return CValue(value.shape, value.dtype, lambda index: made)
+
+    def _declared(self, text: str, dtype: dtypes.DType, name: str) -> str:
+        """Return the name of a constant of C with a value; a number, or such a name, as it is."""
+        if text in self._declarations or syntax.number(text) is not None:
+            return text
+        name = self.new_name(name)
+        self._declarations.add(name)
+        declared = f"const {syntax.c_type(dtype)} {name} = {bare(text)};"
         place = len(self.block.lines) - (self._loop is not None)
-        self.block.lines.insert(place, line)
-        return CValue(value.shape, value.dtype, lambda index: made.name)
+        self.block.lines.insert(place, CLine(declared, name, self.source))
+        return name
 
     def stored(self, value: CValue, target: Storage | None = None, name: str = "") -> CValue:
         """Write a value into memory, or a variable, unless it is there.
@@ -327,11 +338,61 @@ class Writer:
             if value.size == 1:
                 return self.scalar(value, name)
             target = Storage(self.buffer(value.shape, value.dtype, name), value.shape)
+        if value.size and value.constant is None and self.unrolls(value.size, value):
+            return self._spread(value, target)
         if value.storage is not None and value.size > 1:
             self._copy(value, value.storage, target)
         elif value.size:
             self._fill(value, target)
         return self.value(target)
+
+    def unrolls(self, size: int, *operands: CValue) -> bool:
+        """Return whether so many elements are written one by one, given what they are made of."""
+        if size <= _UNROLLED or size > _UNROLLED_VARIABLES:
+            return size <= _UNROLLED
+        return any("[" not in x.first() for x in operands if x.size)
+
+    def _spread(self, value: CValue, target: Storage) -> CValue:
+        """Write elements one by one, each as a constant of C that is stored, too."""
+        self.close()
+        texts = []
+        for number, index in enumerate(syntax.places(value.shape)):
+            text = value.element(index)
+            texts.append(self._declared(text, value.dtype, f"{target.buffer.name}_e{number}"))
+            self.put(target, index, texts[-1])
+
+        def element(index: Sequence[Index]) -> str:
+            place = syntax.linear(index, value.shape)
+            return target.element(index) if place.terms else texts[place.offset]
+
+        reads = frozenset([target.buffer])
+        return CValue(value.shape, value.dtype, element, 0, reads, target)
+
+    def unrolled(
+        self, shape: Shape, dtype: dtypes.DType, element: Element, operands: Sequence[CValue]
+    ) -> CValue:
+        """Return a result of the equation whose elements are written one by one."""
+        reads = frozenset[CBuffer]().union(*[x.reads for x in operands])
+        value = CValue(shape, dtype, element, 1, reads)
+        return (
+            self.scalar(value)
+            if value.size == 1
+            else self._spread(value, self.result(shape, dtype))
+        )
+
+    def viewed(self, value: CValue, shape: Shape) -> CValue:
+        """Return a value in memory under another shape."""
+        assert value.storage is not None, "arrays of several elements are stored in memory"
+        view = self.value(Storage(value.storage.buffer, shape, value.storage.offset))
+
+        def element(index: Sequence[Index]) -> str:
+            place = syntax.linear(index, shape)
+            if place.terms:
+                return view.element(index)
+            places = np.unravel_index(place.offset, value.shape)
+            return value.element([Index.at(int(i)) for i in places])
+
+        return attrs.evolve(view, element=element)
 
     def apart(self, value: CValue, other: CValue) -> CValue:
         """Return a value that reads nothing of what another one reads, which is to be changed."""
@@ -347,7 +408,7 @@ class Writer:
         """Return a value that is used so often: in memory, or still to be written."""
         if not value.cost or not value.size:
             return value
-        most = _LONG if value.size == 1 else _LONG_IN_LOOPS
+        most = _LONG if value.size <= _UNROLLED else _LONG_IN_LOOPS
         return self.stored(value, name=name) if uses > 1 or value.cost > most else value
 
     def may_overwrite(self, value: CValue) -> bool:
@@ -370,15 +431,6 @@ class Writer:
         )
 
     def _fill(self, value: CValue, target: Storage) -> None:
-        if value.size <= _UNROLLED:
-            for place in product(*map(range, value.shape)):
-                index = [Index(offset=i, least=i, most=i) for i in place]
-                text, depends, _ = self._element_text(value, index)
-                if depends:
-                    self.close()
-                    text = value.element(index)
-                self.put(target, index, text)
-            return
         loop, text, conflict = self._loop, "", True
         if loop is not None and loop.shape == value.shape:
             text, _, conflict = self._element_text(value, loop.index)
