@@ -49,6 +49,7 @@ _P = ParamSpec("_P")
 DefaultDtypes = Literal["float32", "float64", "mixed"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "host", "ready"]
+Compiler = Literal["c", "xla"]
 Effort = Literal["low", "medium", "full"]
 DtypePromotion = Literal["standard", "strict"]
 RankPromotion = Literal["allow", "warn", "raise"]
@@ -204,6 +205,9 @@ class Settings(Printed):
             wait for the compiler, and all calls round alike; ``"ready"``, so that NumPy goes on
             until the compiled program is there; or ``"host"``, so that NumPy always evaluates small
             programs, whose results NumPy reads at once.
+        compiler: the compiler of jitted functions: ``"xla"``; or ``"c"``, the system's compiler of
+            C, which takes a fraction of the time, and one binary for many sizes. What C has not,
+            XLA compiles.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that
@@ -262,6 +266,7 @@ class Settings(Printed):
     disable_bwd_checks: bool = _switch(False)
     interruptible: bool = _switch(False)
     tier: Tier = _choice(Tier, "first")
+    compiler: Compiler = _choice(Compiler, "xla")
     progress: bool = _switch(False)
     announce: bool = _switch(True)
     effort: Effort = _choice(Effort, "full")
@@ -528,6 +533,8 @@ def update(
 ) -> None: ...
 @overload
 def update(name: Literal["tier"], value: Tier) -> None: ...
+@overload
+def update(name: Literal["compiler"], value: Compiler) -> None: ...
 @overload
 def update(name: Literal["effort"], value: Effort) -> None: ...
 @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,10 +84,10 @@ def _damages(folder: Path) -> dict[str, Any]:
         "another bit": lambda: record.write_bytes(flipped),
         "text": lambda: record.write_bytes(b"tinyjax" * 100),
         "nothing": record.unlink,
-        "a folder": lambda: (record.unlink(), record.mkdir()),
+        "a folder": lambda: [f(record) for f in (os.unlink, os.mkdir)],
         "others may write": lambda: record.chmod(0o666),
         "another version": lambda: None,
-        "programs dropped": lambda: [x.unlink() for x in folder.iterdir() if x != record],
+        "programs dropped": lambda: [*map(os.unlink, {*folder.iterdir()} - {record})],
     }
 
 

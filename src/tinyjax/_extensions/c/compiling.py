@@ -12,7 +12,7 @@ from itertools import repeat
 from math import prod
 from pathlib import Path
 from string import Template
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -22,6 +22,8 @@ from tinyjax._base import records
 from tinyjax._extensions.c import rules, syntax
 from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import HostArray
+
+L = TypeVar("L", bound=ctypes.CDLL)
 
 #: No product is added in one rounding, as in the library; the names of errors are not set.
 FLAGS: Final = (
@@ -73,7 +75,7 @@ def compiled(program: CFunction, flags: Sequence[str]) -> Callable[..., Any]:
     arrays = [np.empty(x.aval.shape, x.aval.dtype) for x in (*program.arguments, *program.results)]
     function = _library(program, flags, _calling(program, arrays))["python_call"]
     function.argtypes = ctypes.c_void_p, ctypes.py_object
-    python = ctypes.addressof(_PYTHON)
+    python = ctypes.addressof(PYTHON)
     result_types = [(x.shape, x.dtype) for x in arrays[len(program.arguments) :]]
     in_tree, unflatten, empty = program.in_tree, program.out_tree.unflatten, np.empty
 
@@ -106,7 +108,7 @@ def call_in_c(program: CFunction, args: Sequence[Any]) -> Callable[[], int]:
 
 
 #: The functions of Python that ``calling.c`` calls.
-_PYTHON: Final = (ctypes.c_void_p * 6)(
+PYTHON: Final = (ctypes.c_void_p * 6)(
     *[
         ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value
         for name in (
@@ -125,11 +127,24 @@ def _calling(program: CFunction, arrays: Sequence[HostArray]) -> str:
         types.append(f'{{"{x.data.format}", {x.ndim}, (const ptrdiff_t[]){{{sizes}}}}}')
     first = ["workspace"] * bool(program.workspace_bytes)
     data = ", ".join([*first, *[f"views[{i}].data" for i in range(len(arrays))]])
+    return calling(types, program.workspace_bytes, f"{program.name}{'_in' * bool(first)}({data})")
+
+
+def calling(types: Sequence[str], workspace_bytes: int, call: str, parameters: str = "") -> str:
+    """Write the function by which Python calls a program, ``calling.c``.
+
+    Args:
+        types: the types of its arrays.
+        workspace_bytes: the size of ``workspace``.
+        call: the call of the program with the data of ``views``.
+        parameters: further parameters of the function, which the call names.
+    """
     template = Template((Path(__file__).parent / "calling.c").read_text(encoding="utf-8"))
     return template.substitute(
         types=", ".join([*types, "{0}"]),
-        workspace_bytes=program.workspace_bytes,
-        call=f"{program.name}{'_in' * bool(first)}({data})",
+        workspace_bytes=workspace_bytes,
+        call=call,
+        parameters=parameters,
     )
 
 
@@ -150,23 +165,47 @@ def _converted(program: CFunction, parameter: CParameter, leaf: Any) -> HostArra
     return x.astype(dtype, order="C")
 
 
-def _library(program: CFunction, flags: Sequence[str], calling: str = "") -> ctypes.CDLL:
-    compiler = os.environ.get("CC") or next(
-        filter(None, map(shutil.which, ("cc", "gcc", "clang"))), ""
-    )
-    if not compiler:
+def _library(program: CFunction, flags: Sequence[str], call: str = "") -> ctypes.CDLL:
+    code = library_code(program.name, program.source + call, flags)
+    return load_library(code, ctypes.PyDLL if call else ctypes.CDLL)
+
+
+def compiler() -> str:
+    """Return the path of the system's C compiler.
+
+    Raises:
+        PlatformError: there is none.
+    """
+    path = os.environ.get("CC") or next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "")
+    if not path:
         raise errors.PlatformError(
             "compile needs a C compiler, but there is neither cc nor gcc nor clang. Install one, "
             "or name it in the environment variable CC; program.source is the file itself."
         )
-    name = program.name
+    return path
+
+
+def library_code(name: str, source: str, flags: Sequence[str]) -> bytes:
+    """Compile a file of C to a library.
+
+    Raises:
+        PlatformError: there is no compiler, or it refuses the file.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        source, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
-        source.write_text(program.source + calling, encoding="utf-8")
-        command = [compiler, "-std=c99", *flags, "-shared", "-fPIC", str(source), "-o", str(binary)]
+        file, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
+        file.write_text(source, encoding="utf-8")
+        command = [compiler(), "-std=c99", *flags, "-shared", "-fPIC", str(file), "-o", str(binary)]
         done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
         if done.returncode:
             raise errors.PlatformError(
-                f"{compiler} could not compile {name}: {done.stderr.strip()}"
+                f"{compiler()} could not compile {name}: {done.stderr.strip()}"
             )
-        return ctypes.PyDLL(str(binary)) if calling else ctypes.CDLL(str(binary))
+        return binary.read_bytes()
+
+
+def load_library(code: bytes, kind: type[L]) -> L:
+    """Load a library, of which no file stays."""
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder, "library.so")
+        binary.write_bytes(code)
+        return kind(str(binary))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, tree
+from tinyjax._base import records
 from tinyjax._extensions.c import (
     compiling,
     control,
@@ -27,9 +28,10 @@ from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CBuffer, CValue, Storage, Writer
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, program_rules
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 
-_INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
+#: What files begin with.
+INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
 #: The modules whose rules are registered when this one is loaded.
 RULES: Final = (control, elementwise, matrices, moving, reducing)
 _LIBRARY: Final = "#include <math.h>\n#include <string.h>"
@@ -138,25 +140,71 @@ def c(
 
     def write(*args: Any, **kwargs: Any) -> CProgram:
         closed, out = make_jaxpr(fun, return_shape=True)(*args, **kwargs)
-        leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        jaxpr = program_rules.dce(closed.jaxpr)
-        rules.check(jaxpr)
-        avals = jaxpr.in_avals[len(jaxpr.in_avals) - len(leaves) :]
-        w = Writer(assume_finite)
-        w.new_name(own)
-        ins = _parameters(w, _paths(fun, args, kwargs), avals)
-        outs = _parameters(w, _result_paths(out), jaxpr.out_avals)
-        consts = [
-            rules.constant(w, x, aval)
-            for x, aval in zip(closed.consts, jaxpr.in_avals, strict=False)
-        ]
-        layout, local = _write_body(w, own, jaxpr, consts, ins, outs)
+        _, in_tree = tree.flatten_arguments(args, kwargs)
+        names = _paths(fun, args, kwargs), _result_paths(out)
+        text = write_function(own, closed.jaxpr, closed.consts, *names, assume_finite)
+        ins, outs, layout = text.arguments, text.results, text.layout
         header = _header(own, ins, outs, layout)
-        source = _source(own, w, ins, outs, header, layout, local)
+        source = _source(text, header)
         size = layout.nbytes
         return CProgram(own, source, ins, outs, in_tree, tree.structure(out), size, header)
 
     return write
+
+
+@attrs.frozen(eq=False, repr=False)
+class CText(records.Record):
+    """The text of a function in C.
+
+    Attributes:
+        name: the name of the function, which takes its workspace first if it has one.
+        arguments: the arguments.
+        results: the results.
+        layout: the layout of the workspace.
+        before: the functions and tables that it needs.
+        function: the function.
+    """
+
+    name: str
+    arguments: Sequence[CParameter]
+    results: Sequence[CParameter]
+    layout: rendering.WorkspaceLayout
+    before: str
+    function: str
+
+
+def write_function(
+    name: str,
+    jaxpr: jx.Jaxpr,
+    consts: Sequence[Array],
+    in_names: Sequence[str],
+    out_names: Sequence[str],
+    assume_finite: bool = False,
+    sizes_vary: bool = False,
+) -> CText:
+    """Write a program as a function of C.
+
+    Args:
+        name: the name of the function.
+        jaxpr: the program.
+        consts: its first operands, which become constants.
+        in_names: the names of the others.
+        out_names: the names of the results.
+        assume_finite: as for ``c``.
+        sizes_vary: whether the text should have one form for many sizes.
+
+    Raises:
+        ExportError: it cannot be written.
+    """
+    jaxpr = program_rules.dce(jaxpr)
+    rules.check(jaxpr)
+    w = Writer(assume_finite, sizes_vary)
+    w.new_name(name)
+    ins = _parameters(w, in_names, jaxpr.in_avals[len(consts) :])
+    outs = _parameters(w, out_names, jaxpr.out_avals)
+    values = [rules.constant(w, x, a) for x, a in zip(consts, jaxpr.in_avals, strict=False)]
+    layout, local = _write_body(w, name, jaxpr, values, ins, outs)
+    return _text(name, w, ins, outs, layout, local)
 
 
 def _paths(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
@@ -245,7 +293,7 @@ def _header(
     lines = [f"/* {name}: a program in C99. Arrays lie in rows and must not overlap; returns 0."]
     for what, part in (("in", ins), ("out", outs)):
         lines += [f"   {what:4}{x.name}: {x.aval}" for x in part]
-    lines += ["*/", f"#ifndef {guard}", f"#define {guard}", "", _INCLUDES, ""]
+    lines += ["*/", f"#ifndef {guard}", f"#define {guard}", "", INCLUDES, ""]
     lines += [f"#define {name.upper()}_SIZE_{x.name} {x.size}" for x in (*ins, *outs)]
     lines += [f"\n/* {x.name} is always the same */\n{x.table}" for x in outs if x.table]
     if layout.sizes:
@@ -263,17 +311,15 @@ def _header(
     return "\n".join(lines)
 
 
-def _source(
+def _text(
     name: str,
     w: Writer,
     ins: Sequence[CParameter],
     outs: Sequence[CParameter],
-    header: str,
     layout: rendering.WorkspaceLayout,
     local: Sequence[CBuffer],
-) -> str:
-    body = rendering.rendered(w.body, 1, local)
-    text = "\n".join(body)
+) -> CText:
+    text = "\n".join(rendering.rendered(w.body, 1, local))
     workspace = f"struct {name}_workspace *workspace" if layout.sizes else ""
     pointers = [
         f"    {syntax.c_type(w.buffers[x].dtype)} *const {x} = "
@@ -283,28 +329,21 @@ def _source(
     words = rendering.words_of(w.body)
     unused = [f"    (void){x.name};" for x in (*ins, *outs) if x.name not in words]
     constants = [text for name, text in w.constants.items() if name in words]
-    functions = syntax.definitions(text)
+    before = [_LIBRARY, "\n".join(syntax.definitions(text)), "\n\n".join(constants)]
     own = f"{name}_in" if layout.sizes else name
-    parts = [
-        header.rstrip(),
-        _LIBRARY,
-        "\n".join(functions),
-        "\n\n".join(constants),
-        "\n".join(
-            [
-                _prototype(own, ins, outs, workspace) + " {",
-                *pointers,
-                *unused,
-                text,
-                "    return 0;",
-                "}",
-            ]
-        ),
-    ]
-    if layout.sizes:
-        call = ", ".join(["&workspace", *[x.name for x in (*ins, *outs)]])
+    head = _prototype(own, ins, outs, workspace) + " {"
+    function = "\n".join([head, *pointers, *unused, text, "    return 0;", "}"])
+    return CText(own, ins, outs, layout, "\n\n".join(filter(None, before)), function)
+
+
+def _source(text: CText, header: str) -> str:
+    parts = [header.rstrip(), text.before, text.function]
+    if text.layout.sizes:
+        name = text.name.removesuffix("_in")
+        call = ", ".join(["&workspace", *[x.name for x in (*text.arguments, *text.results)]])
+        prototype = _prototype(name, text.arguments, text.results, "")
         parts.append(
-            f"{_prototype(name, ins, outs, '')} {{\n    static struct {name}_workspace workspace;\n"
-            f"    return {own}({call});\n}}"
+            f"{prototype} {{\n    static struct {name}_workspace workspace;\n"
+            f"    return {text.name}({call});\n}}"
         )
-    return "\n\n".join([part for part in parts if part]) + "\n"
+    return "\n\n".join(parts) + "\n"

@@ -68,7 +68,9 @@ def _sum(
 ) -> None:
     """Write a variable that is a sum of terms, over all indices of some sizes."""
     ctype = syntax.c_type(dtype)
-    count = sizes[-1] // _LANES * _LANES if sizes and dtype.kind == "f" else 0
+    # where sizes vary, there is always a rest, whose first place is above zero
+    length = sizes[-1] - 2 * w.sizes_vary if sizes and dtype.kind == "f" else 0
+    count = length // _LANES * _LANES
     if count < 2 * _LANES:
         w.line(f"{ctype} {name} = {syntax.constant(0, dtype)};", name)
         with w.loops(sizes, "k") as k:

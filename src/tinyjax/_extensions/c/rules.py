@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
@@ -18,7 +19,11 @@ from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.dtypes import HostArray
 
+#: Integers that count are written as such from so many on, as far as C's int goes.
+_SHORTEST_COUNT: Final = 3
+_LARGEST: Final = 2**30
 #: Writes an equation, given the values of its operands; returns those of its results.
 CRule: TypeAlias = Callable[[Writer, Sequence[CValue], jx.JaxprEqn], Sequence[CValue]]
 
@@ -54,6 +59,10 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     is_same = dtype.kind == "f" and host.tobytes() == host.ravel()[:1].tobytes() * host.size
     if host.size and (host.size == 1 or not any(host.strides) or is_same):
         return splat(opd.first_element(host), shape, dtype)
+    for axis in range(host.ndim):
+        counted = _counted(host, axis)
+        if counted is not None:
+            return counted
     buffer = w.buffer(shape, dtype, "table")
     buffer.block = None
     del w.buffers[buffer.name]
@@ -68,6 +77,19 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
         return value.element(index) if place.terms else texts[place.offset]
 
     return attrs.evolve(value, element=element, constant=host)
+
+
+def _counted(host: HostArray, axis: int) -> CValue | None:
+    """Return integers that grow by equal steps along an axis, and are equal along the others."""
+    line = np.moveaxis(host, axis, -1).reshape(-1, host.shape[axis])[:1]
+    if host.dtype.kind not in "iu" or line.size < _SHORTEST_COUNT or np.abs(line).max() > _LARGEST:
+        return None
+    first, step = int(line[0, 0]), int(line[0, 1]) - int(line[0, 0])
+    counted = first + step * np.arange(line.size)
+    if not (host == counted.reshape(-1, *[1] * (host.ndim - axis - 1))).all():
+        return None
+    kind = syntax.c_type(host.dtype)
+    return CValue(host.shape, host.dtype, lambda index: f"({kind})({index[axis] * step + first})")
 
 
 def write_program(

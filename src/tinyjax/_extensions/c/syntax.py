@@ -18,7 +18,7 @@ from tinyjax import dtypes
 
 #: For each dtype that programs in C may have, its type, and the suffix of functions for it.
 TYPES: Final[dict[dtypes.DType, tuple[str, str]]] = {
-    dtypes.bool_: ("bool", "bool"),
+    dtypes.bool_: ("bool", "b8"),
     dtypes.float64: ("double", "f64"),
     dtypes.float32: ("float", "f32"),
     **{

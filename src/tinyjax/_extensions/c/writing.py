@@ -167,10 +167,12 @@ class Writer:
         scopes: the programs that are being written, the innermost last.
         constants: definitions of arrays of constants, by their names.
         assume_finite: whether a product with zero is zero, and a sum with zero the other term.
+        sizes_vary: whether the text should have one form for many sizes.
     """
 
-    def __init__(self, assume_finite: bool = False) -> None:
+    def __init__(self, assume_finite: bool = False, sizes_vary: bool = False) -> None:
         self.assume_finite = assume_finite
+        self.sizes_vary = sizes_vary
         self.body = self.block = CBlock()
         self.source: frames.Source | None = None
         self.name = ""

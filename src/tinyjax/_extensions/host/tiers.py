@@ -14,13 +14,13 @@ from itertools import count
 from math import inf, prod
 from threading import Condition, RLock, Thread
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
 
 from tinyjax import config, errors
-from tinyjax._base import blas, forks, records
+from tinyjax._base import blas, forks, lazy, records
 from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
 from tinyjax._extensions.host import runs
 from tinyjax.core import devices, xla
@@ -284,6 +284,11 @@ class TierProgress:
         return self.evaluated * self.seconds_a_call
 
 
+#: The flags of programs that are for C.
+_C: Final = (("compiler", "c"),)
+#: Computes results from arrays on the host.
+_Evaluate: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[Hashable, TierProgress]] = {}
 
@@ -296,6 +301,9 @@ def run(
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
     progress: TierProgress | None = None
     is_here = request.placement is None or devices.ops().is_on_host(request)
+    in_c = _program_in_c(request)
+    if in_c is not None:
+        return _on_host(request, args, in_c), None
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         loads = progress.is_loaded and tier == "first"
@@ -327,6 +335,30 @@ def run(
     return outs, executable
 
 
+def _is_for_c(request: compilation.Compilation) -> bool:
+    """Return whether a program is to be compiled as C, if it can be."""
+    settings = config.settings()
+    asked = request.flags == _C or (settings.compiler == "c" and not request.flags)
+    return asked and request.placement is None and not settings.debugging and "c_tier" in lazy.HOOKS
+
+
+def _program_in_c(request: compilation.Compilation) -> _Evaluate | None:
+    """Return the function that evaluates a program in C; None where it is not to be in C."""
+    if not _is_for_c(request):
+        return None
+    evaluate: Callable[[Sequence[HostArray]], list[HostArray]] | None
+    evaluate = lazy.hook("c_tier").evaluation(request.jaxpr)
+    if evaluate is None:
+        return None
+    avals = request.jaxpr.out_avals
+
+    def results(args: Sequence[Array]) -> list[Array]:
+        hosts = [opd.raw_host(x) for x in args if isinstance(x, ConcreteArray)]
+        return [*map(ConcreteArray, evaluate(hosts), avals)]
+
+    return results
+
+
 def _stays_on_host(decision: Decision, tier: config.Tier) -> bool:
     """Return whether NumPy evaluates all calls of a program."""
     is_bounded = decision.seconds == inf
@@ -349,6 +381,8 @@ def evaluation(
         return None
     if request.placement is not None or not all(type(x) is ConcreteArray for x in consts):
         return None
+    if _is_for_c(request):
+        return _evaluation_in_c(jaxpr, consts)
     progress, tier = _progress_of(request), tier or settings.tier
     if progress.is_loaded and tier == "first":
         return None
@@ -370,8 +404,28 @@ def evaluation(
     return evaluate
 
 
+def _evaluation_in_c(
+    jaxpr: jx.Jaxpr, consts: Sequence[Array]
+) -> Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None:
+    in_c = lazy.hook("c_tier").evaluation(jaxpr)
+    if in_c is None:
+        return None
+    current = current_rules[0]
+    fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
+
+    def evaluate(hosts: Sequence[HostArray]) -> Sequence[HostArray] | None:
+        outs: Sequence[HostArray] | None
+        outs = in_c([*fixed, *hosts]) if current_rules[0] is current else None
+        return outs
+
+    return evaluate
+
+
 def history(request: compilation.Compilation) -> str:
     """Return the history and the present tier of a program's calls."""
+    if _is_for_c(request):
+        reason: str = lazy.hook("c_tier").history(request.jaxpr)
+        return reason
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
@@ -396,6 +450,8 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
 def forget() -> None:
     """Evaluate every program at first again."""
     _programs.clear()
+    if lazy.is_loaded("c_tier"):
+        lazy.hook("c_tier").forget()
 
 
 def _progress_of(request: compilation.Compilation) -> TierProgress:
@@ -428,25 +484,37 @@ def _evaluate(
     request: compilation.Compilation, args: Sequence[Array], progress: TierProgress
 ) -> Sequence[Array]:
     jaxpr = request.jaxpr
-    tr.check_concrete(args)
-    concrete.check_donated(args)
-    taken = request.given_up
-    if taken:
-        concrete.check_donated_once(args, taken, jaxpr.in_avals, request.name)
-    hosts = args if request.placement is None else devices.ops().on_host(args)
     # loaded with the first program that is evaluated
     from tinyjax._extensions.host.plans import ProgramEvaluation  # noqa: PLC0415
 
     trace = ProgramEvaluation(progress.remaining)
     divided = cost_of(jaxpr).flops > _DIVIDED
-    token = _depth.set(_depth.get() + 1)
-    try:
-        with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):
-            outs = jx.eval_jaxpr(jaxpr, hosts)
-    finally:
-        _depth.reset(token)
+
+    def evaluate(hosts: Sequence[Array]) -> Sequence[Array]:
+        token = _depth.set(_depth.get() + 1)
+        try:
+            with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):
+                return jx.eval_jaxpr(jaxpr, hosts)
+        finally:
+            _depth.reset(token)
+
+    results = _on_host(request, args, evaluate)
     progress.remaining = trace.budget
     progress.evaluated += 1
+    return results
+
+
+def _on_host(
+    request: compilation.Compilation, args: Sequence[Array], evaluate: _Evaluate
+) -> Sequence[Array]:
+    """Have a function compute a program's results from arrays on the host."""
+    jaxpr = request.jaxpr
+    tr.check_concrete(args)
+    concrete.check_donated(args)
+    taken = request.given_up
+    if taken:
+        concrete.check_donated_once(args, taken, jaxpr.in_avals, request.name)
+    outs = evaluate(args if request.placement is None else devices.ops().on_host(args))
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
         assert isinstance(out, ConcreteArray), "evaluation gives data"

@@ -40,6 +40,7 @@ def jit(
     control_flow: ControlFlow = ...,
     pad_to: PadTo | None = ...,
     tier: config.Tier | None = ...,
+    compiler: config.Compiler | None = ...,
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
@@ -58,6 +59,7 @@ def jit(
     control_flow: ControlFlow = ...,
     pad_to: PadTo | None = ...,
     tier: config.Tier | None = ...,
+    compiler: config.Compiler | None = ...,
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
@@ -77,6 +79,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     control_flow: ControlFlow = "python",
     pad_to: PadTo | None = None,
     tier: config.Tier | None = None,
+    compiler: config.Compiler | None = None,
     compiler_options: xla.CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
@@ -119,6 +122,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             that is quicker where NumPy reads each result at once. The default is the setting
             ``tier``, which is "first" if you set nothing, and "compiled" with ``compiler_options``.
             ``explain`` tells how many calls NumPy evaluates.
+        compiler: with "c", the system's compiler of C compiles programs at their first calls, for
+            all sizes that do not change their form; XLA compiles what C has not, and ``explain``
+            tells why. The default is the setting ``compiler``, which is "xla" if you set nothing.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
         inline: write the operations of the function into a program that calls it, and not the
@@ -141,8 +147,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             argument is an array or not hashable.
         SourceError: when called, if ``control_flow`` is "source" and the function can be neither
             staged nor captured.
-        ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow`` or
-            ``tier`` is none of the words above; ``pad_to`` is no such rule, or names no argument;
+        ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow``,
+            ``tier`` or ``compiler`` is none of the words above, or ``compiler`` is "c" beside
+            ``compiler_options``; ``pad_to`` is no such rule, or names no argument;
             what is donated is static, or no argument of the function; or there is no such backend.
             When called, if a compiler option is none of XLA's.
         ShardingError: when called, if there is no such device, an array cannot be divided in this
@@ -170,6 +177,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
                 control_flow=control_flow,
                 pad_to=pad_to,
                 tier=tier,
+                compiler=compiler,
                 compiler_options=compiler_options,
                 inline=inline,
                 keep_unused=keep_unused,
@@ -196,7 +204,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _names(donate_argnames),
         static_argnums is not None and static_argnames is not None,
         tier or ("compiled" if compiler_options else None),
-        xla.as_flags(compiler_options, "jit") if compiler_options else (),
+        _flags(compiler, compiler_options),
         placed,
         inline,
     )
@@ -204,6 +212,16 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         padded: core_jit.JitFunction[P, R] = lazy.hook("pad_to").padded(parameters, pad_to)
         return padded
     return core_jit.JitFunction(parameters)
+
+
+def _flags(
+    compiler: config.Compiler | None, compiler_options: xla.CompilerOptions | None
+) -> xla.Flags:
+    """Return the flags of ``jit``: XLA's, or the compiler."""
+    flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
+    if compiler == "c" and flags:
+        raise ArgumentError("compiler_options are XLA's: leave them out, or compiler='c'.")
+    return (("compiler", compiler),) if compiler and not flags else flags
 
 
 def _check_function(fun: Callable[..., object]) -> None:

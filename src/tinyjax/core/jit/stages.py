@@ -402,7 +402,8 @@ class Lowered(_Stage):
             compiler_options: XLA flags and their values, besides those given to ``jit``.
 
         Raises:
-            ArgumentError: XLA has no such flag, or it does not take the value.
+            ArgumentError: XLA has no such flag, or it does not take the value; or the function was
+                given ``compiler="c"``.
 
         Example:
             >>> import tinyjax, tinyjax.numpy as jnp
@@ -412,6 +413,11 @@ class Lowered(_Stage):
             0.8415
         """
         flags = {**dict(self.compilation.flags), **(compiler_options or {})}
+        if flags.pop("compiler", "xla") == "c":
+            raise ArgumentError(
+                "lower(...).compile() compiles by XLA: leave compiler='c' out of jit, or write "
+                "export.c(f)(*args).compile()."
+            )
         compilation = attrs.evolve(self.compilation, flags=xla.as_flags(flags, "compile"))
         return Compiled(attrs.evolve(self, compilation=compilation))
 

@@ -89,7 +89,9 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
             chosen = [_WHOLE_LOOPS, *_FEWER_FUSIONS, _ONE_THREAD]
         case _:
             chosen = [_WHOLE_LOOPS]
-    return tuple(sorted({**dict(chosen), **dict(request.flags)}.items()))
+    flags = {**dict(chosen), **dict(request.flags)}
+    flags.pop("compiler", None)  # which is XLA
+    return tuple(sorted(flags.items()))
 
 
 @contextmanager

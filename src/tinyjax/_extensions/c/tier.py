@@ -1,0 +1,296 @@
+"""C as a tier: ``jit(compiler="c")`` has the system's C compiler compile programs, and not XLA.
+
+A program is written as a function of C for the sizes of a call. The text for other sizes mostly
+differs in numbers alone: then these become arguments of the function, and one binary serves all
+sizes. Whether it serves one more is decided by the text for it, which must be that of the binary
+with other numbers in these places; so nothing is assumed of how numbers depend on sizes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import count
+from threading import Lock
+from time import perf_counter
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax import config, dtypes, errors
+from tinyjax._base import records
+from tinyjax._extensions.c import compiling, exporting, syntax
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.xla.disk_cache import disk_cache, program_key
+from tinyjax.dtypes import HostArray
+
+#: Evaluates a program in C.
+Evaluate: TypeAlias = Callable[[Sequence[HostArray]], list[HostArray]]
+
+#: No product is added in one rounding, as in the library; loops are made of whole vectors where
+#: that is certain to be quicker, which takes half of the time of -O3.
+FLAGS: Final = ("-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno")
+_COMMENT: Final = re.compile(r"\s*/\*.*?\*/", re.DOTALL)
+#: The place in a function's text where numbers are declared that are arguments.
+_DECLARATIONS: Final = "@declarations@"
+#: Words, and numbers; of these, a float has a point or a power.
+_TOKEN: Final = re.compile(
+    r"[A-Za-z_]\w*|(?P<float>-?0x[\da-f.]+p[+-]?\d+f?|\d+\.\d*(?:e[+-]?\d+)?f?|\d+e[+-]?\d+f?)"
+    r"|(?P<int>\d+)\b"
+)
+_MOST_INT: Final = 2**31 - 1
+_MOST_PROGRAMS: Final = 1024
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Written(records.Record):
+    """The text of a program for some sizes.
+
+    Attributes:
+        before: what is the same for all sizes: functions, tables.
+        pieces: the text of the functions between numbers.
+        numbers: the numbers.
+    """
+
+    before: str
+    pieces: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+
+@attrs.define(eq=False)
+class _Binary:
+    """A compiled text.
+
+    Attributes:
+        numbers: the numbers in it, and None in the places of arguments.
+        places: for each argument the first place of the number that it is.
+        same: for each place of an argument the argument.
+        function: ``python_call`` of ``calling.c``.
+        seconds: the time that the compiler took.
+    """
+
+    numbers: list[str | None]
+    places: list[int]
+    same: dict[int, int]
+    function: Any
+    seconds: float
+
+    def arguments(self, numbers: Sequence[str]) -> Any:
+        """Return the arguments for the text with these numbers; None where they do not fit."""
+        for i, (mine, other) in enumerate(zip(self.numbers, numbers, strict=True)):
+            if mine != other and (mine is not None or other != numbers[self.places[self.same[i]]]):
+                return None
+        values = [_bits(numbers[i]) for i in self.places]
+        return (ctypes.c_int64 * len(values))(*values)
+
+
+@attrs.frozen(eq=False, repr=False)
+class CTierProgram(records.Record):
+    """A program that was to be compiled as C.
+
+    Attributes:
+        evaluate: evaluates it; None where XLA compiles it.
+        history: how it was compiled, or why XLA compiles it.
+    """
+
+    evaluate: Evaluate | None
+    history: str
+
+
+_lock: Final = Lock()
+#: Programs by digest.
+_programs: Final[dict[bytes, CTierProgram]] = {}
+#: Binaries by what is the same for all sizes.
+_binaries: Final[dict[_Written, list[_Binary]]] = {}
+
+
+def evaluation(jaxpr: jx.Jaxpr) -> Evaluate | None:
+    """Return the function that evaluates a program in C, which is compiled if that was not done.
+
+    It takes and returns arrays of the types of the program. None is for programs that C has not.
+    """
+    program = _programs.get(jaxpr.digest)
+    if program is None:
+        with _lock:
+            program = _programs.get(jaxpr.digest) or _compile(jaxpr)
+            _programs[jaxpr.digest] = program
+            while len(_programs) > _MOST_PROGRAMS:
+                del _programs[next(iter(_programs))]
+    return program.evaluate
+
+
+def history(jaxpr: jx.Jaxpr) -> str:
+    """Return how a program was compiled."""
+    program = _programs.get(jaxpr.digest)
+    return "the compiler of C compiles it at the first call" if program is None else program.history
+
+
+def forget() -> None:
+    """Forget all programs."""
+    with _lock:
+        _programs.clear()
+        _binaries.clear()
+
+
+def _compile(jaxpr: jx.Jaxpr) -> CTierProgram:
+    if any(dtypes.is_key(aval.dtype) for aval in (*jaxpr.in_avals, *jaxpr.out_avals)):
+        return CTierProgram(None, "XLA compiles it, since keys are not passed to C")
+    ins = [f"in{i}" for i in range(len(jaxpr.in_avals))]
+    outs = [f"out{i}" for i in range(len(jaxpr.out_avals))]
+    try:
+        text = exporting.write_function("program", jaxpr, (), ins, outs, sizes_vary=True)
+        written = _written(text)
+        binary, arguments = _binary_for(written)
+    except (errors.ExportError, errors.PlatformError) as error:
+        return CTierProgram(None, f"XLA compiles it: {error.message}")
+    types = [aval.dtype for aval in jaxpr.in_avals]
+    shapes = [(aval.shape, aval.dtype) for aval in jaxpr.out_avals]
+    function, python, empty = binary.function, ctypes.addressof(compiling.PYTHON), np.empty
+
+    def evaluate(hosts: Sequence[HostArray]) -> list[HostArray]:
+        results: list[HostArray] = [empty(shape, dtype) for shape, dtype in shapes]
+        status = function(python, [*hosts, *results], arguments)
+        if status > 0:  # one is not in rows
+            rows = [np.array(x, t, order="C") for x, t in zip(hosts, types, strict=True)]
+            status = function(python, [*rows, *results], arguments)
+        if status:
+            raise MemoryError(f"a program in C needs {text.layout.nbytes} bytes.")
+        return results
+
+    sizes = f", for all sizes, by {len(binary.places)} arguments" if binary.places else ""
+    return CTierProgram(evaluate, f"compiled as C in {binary.seconds:.2g} s{sizes}")
+
+
+def _written(text: exporting.CText) -> _Written:
+    """Part a text into what is the same for all sizes, and numbers."""
+    fields = [f"    {syntax.c_type(dtype)} *{syntax.suffix(dtype)};" for dtype in text.layout.sizes]
+    workspace = "\n".join(["struct program_workspace {", *fields, "};"]) if fields else ""
+    function = _COMMENT.sub("", f"{text.function}\n{_calling(text)}")
+    for head in (f"int {text.name}(", "int python_call("):
+        start = function.index("{\n", function.index(head)) + 2
+        function = f"{function[:start]}{_DECLARATIONS}{function[start:]}"
+    function = function.replace(f"int {text.name}(", f"int {text.name}(const int64_t *numbers, ", 1)
+    pieces: list[str] = []
+    numbers: list[str] = []
+    end = 0
+    for token in _TOKEN.finditer(function):
+        if token["float"] or (token["int"] and int(token["int"]) <= _MOST_INT):
+            pieces.append(function[end : token.start()])
+            numbers.append(token[0])
+            end = token.end()
+    before = "\n\n".join([exporting.INCLUDES, _COMMENT.sub("", text.before), workspace])
+    return _Written(before, (*pieces, function[end:]), tuple(numbers))
+
+
+def _calling(text: exporting.CText) -> str:
+    """Write the function by which Python calls a program."""
+    count = len(text.arguments) + len(text.results)
+    data, places = [f"views[{i}].data" for i in range(count)], []
+    size = 0
+    for dtype, length in text.layout.sizes.items():
+        places.append(f"({syntax.c_type(dtype)} *)((char *)workspace + {size})")
+        size += -(-length * dtype.itemsize // 64) * 64
+    first = [f"&(struct program_workspace){{{', '.join(places)}}}"] if places else []
+    types = [
+        f'{{"{np.empty((), x.aval.dtype).data.format}", -1, 0}}'
+        for x in (*text.arguments, *text.results)
+    ]
+    call = f"{text.name}({', '.join(['numbers', *first, *data])})"
+    return compiling.calling(types, size, call, ", const int64_t *numbers")
+
+
+def _binary_for(written: _Written) -> tuple[_Binary, Any]:
+    """Return a binary for a text, and the arguments that make it that text."""
+    family = _binaries.setdefault(attrs.evolve(written, numbers=()), [])
+    for binary in family:
+        arguments = binary.arguments(written.numbers)
+        if arguments is not None:
+            return binary, arguments
+    made = _generalized(family[-1], written) if family else None
+    if made is None:
+        made = _compiled(written, [*written.numbers], [], {})
+    family.append(made)
+    return made, made.arguments(written.numbers)
+
+
+def _generalized(last: _Binary, written: _Written) -> _Binary | None:
+    """Compile a text whose numbers are arguments where they differ from those of a binary."""
+    groups: dict[tuple[int, str], int] = {}
+    numbers: list[str | None] = [*written.numbers]
+    same: dict[int, int] = {}
+    places: list[int] = []
+    for i, (mine, other) in enumerate(zip(last.numbers, written.numbers, strict=True)):
+        if mine != other:
+            # those that were one argument before may remain one
+            key = (-1 if mine is None else 0, str(last.same.get(i, mine)) + "," + other)
+            if key not in groups:
+                groups[key] = len(places)
+                places.append(i)
+            same[i] = groups[key]
+            numbers[i] = None
+    try:
+        return _compiled(written, numbers, places, same)
+    except errors.PlatformError:  # a number in the place of a constant
+        return None
+
+
+def _compiled(
+    written: _Written, numbers: list[str | None], places: list[int], same: dict[int, int]
+) -> _Binary:
+    """Compile a text, with some numbers as arguments."""
+    start = perf_counter()
+    pieces = "".join(written.pieces)
+    prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in pieces)
+    parts = []
+    for i, (piece, number) in enumerate(zip(written.pieces, written.numbers, strict=False)):
+        parts += [piece, f"{prefix}{same[i]}" if i in same else number]
+    declared = [_declared(f"{prefix}{k}", k, written.numbers[i]) for k, i in enumerate(places)]
+    text = "".join([*parts, written.pieces[-1]]).replace(_DECLARATIONS, "".join(declared))
+    library = compiling.load_library(_code(f"{written.before}\n\n{text}\n"), ctypes.PyDLL)
+    function = library["python_call"]
+    function.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    return _Binary(numbers, places, same, function, perf_counter() - start)
+
+
+def _declared(name: str, k: int, number: str) -> str:
+    """Declare a number that is an argument."""
+    if number.isdecimal():
+        return f"    const int {name} = (int)numbers[{k}];\n"
+    kind, bits = ("float", "int32_t") if number.endswith("f") else ("double", "int64_t")
+    read = f"const {bits} {name}_bits = ({bits})numbers[{k}];"
+    return f"    {kind} {name};\n    {read}\n    memcpy(&{name}, &{name}_bits, sizeof {name});\n"
+
+
+def _bits(number: str) -> int:
+    """Return a number as an argument: a float by its bits."""
+    if number.isdecimal():
+        return int(number)
+    digits = number.removesuffix("f")
+    value = float.fromhex(digits) if "x" in digits else float(digits)
+    code, bits = ("<f", "<i") if number.endswith("f") else ("<d", "<q")
+    return int(struct.unpack(bits, struct.pack(code, value))[0])
+
+
+@cache
+def _version() -> bytes:
+    """Return what the compiler says of itself."""
+    told = subprocess.run([compiling.compiler(), "--version"], capture_output=True, check=False)
+    return told.stdout
+
+
+def _code(source: str) -> bytes:
+    """Return the machine code of a file, from the cache on disk where that has it."""
+    if not config.settings().cache_dir:
+        return compiling.library_code("program", source, FLAGS)
+    key = program_key(source, " ".join(FLAGS).encode(), f"{compiling.compiler()} {_version()!r}")
+    folder = disk_cache()
+    code = folder.load(key)
+    if code is None:
+        code = compiling.library_code("program", source, FLAGS)
+        folder.store(key, code)
+    return code
