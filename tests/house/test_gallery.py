@@ -27,6 +27,7 @@ plt.switch_backend("Agg")
 from gallery import (
     adjoint,
     arrhenius,
+    controller,
     convolution,
     digits,
     gaussian_process,
@@ -112,6 +113,26 @@ def test_what_the_rover_sees_is_placed_where_it_is() -> None:
     sights = jax.vmap(rover.seen)(poses, places)
     np.testing.assert_allclose(sights, np.stack([turned.real, turned.imag], 1), rtol=1e-12)
     np.testing.assert_allclose(rover.placed(poses, np.asarray(sights)), places, rtol=1e-12)
+
+
+def test_controller(picture: str) -> None:
+    report = controller.main(picture, steps=400)
+    assert report["degrees from the goal"] < 20 < report["degrees from the goal without a model"]
+    assert report["difference from Python in degrees"] < 1e-9
+
+    def energy(time: float) -> Array:
+        angles, speeds = motion(time), tangent(time)
+        velocity = jax.jvp(controller.ends, (angles,), (speeds,))[1]
+        height = jnp.sum(controller.MASSES * controller.ends(angles)[1])
+        return jnp.sum(controller.MASSES * velocity**2) / 2 + controller.GRAVITY * height
+
+    def motion(time: float) -> Array:
+        return jnp.sin(jnp.array([1.0, 2.0, 3.0], "float64") * time)
+
+    tangent, time = jax.jacfwd(motion), jnp.float64(0.3)
+    speeds, accelerations = tangent(time), jax.jacfwd(tangent)(time)
+    power = controller.torques(motion(time), speeds, accelerations) @ speeds
+    np.testing.assert_allclose(jax.grad(energy)(time), power, rtol=1e-12)
 
 
 def test_digits(picture: str) -> None:

@@ -40,13 +40,14 @@ NAMES: Final = (
     "arrhenius",
     "memory_budget",
     "new_primitive",
+    "controller",
     *PACKAGES,
 )
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
 LARGE: Final = 45_000
 #: Pictures of lines alone, which few colours draw.
-LINES: Final = ("arrhenius", "vapour", "noise", "orbit", "wind_farm")
+LINES: Final = ("arrhenius", "controller", "vapour", "noise", "orbit", "wind_farm")
 INDEX: Final = """# Gallery
 
 Short programs, each with the picture that it draws. You run one by `python

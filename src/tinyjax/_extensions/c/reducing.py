@@ -227,7 +227,7 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
             return product(b, row, column, [Index()] * len(counts))
 
         return (CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
-    if w.unrolls(prod(shape), x, y) and prod(counts) <= _UNROLLED_TERMS:
+    if 0 < prod(counts) <= _UNROLLED_TERMS and w.unrolls(prod(shape), x, y):
         middle = len(batch) + len(rows)
 
         def total(index: Sequence[Index]) -> str:
