@@ -119,7 +119,7 @@ def run_in_c(programs: Sequence[export.CProgram], steps: int) -> np.ndarray:
 def run_in_python(steps: int) -> np.ndarray:
     def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
         angles, speeds = state
-        acceleration = STIFFNESS * (GOAL - angles) - DAMPING * speeds
+        acceleration = STIFFNESS * (jnp.asarray(GOAL) - angles) - DAMPING * speeds
         state = arm(angles, speeds, torques(angles, speeds, acceleration))
         return state, state[0]
 

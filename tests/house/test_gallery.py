@@ -120,13 +120,13 @@ def test_controller(picture: str) -> None:
     assert report["degrees from the goal"] < 20 < report["degrees from the goal without a model"]
     assert report["difference from Python in degrees"] < 1e-9
 
-    def energy(time: float) -> Array:
+    def energy(time: Array) -> Array:
         angles, speeds = motion(time), tangent(time)
         velocity = jax.jvp(controller.ends, (angles,), (speeds,))[1]
         height = jnp.sum(controller.MASSES * controller.ends(angles)[1])
         return jnp.sum(controller.MASSES * velocity**2) / 2 + controller.GRAVITY * height
 
-    def motion(time: float) -> Array:
+    def motion(time: Array) -> Array:
         return jnp.sin(jnp.array([1.0, 2.0, 3.0], "float64") * time)
 
     tangent, time = jax.jacfwd(motion), jnp.float64(0.3)

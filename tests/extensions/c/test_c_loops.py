@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from batches import SANITIZED, called, library
+from batches import results
 
 import tinyjax.numpy as jnp
 from tinyjax import export, lax
@@ -85,8 +85,8 @@ def test_values(start: int, tmp_path: Path) -> None:
         rng = np.random.default_rng((start, number))
         loop, args = drawn(rng), [rng.normal(size=N) for _ in range(3)]
         made.append((export.c(loop, name=f"loop_{number}")(*args), loop, args))
-    compiled = library([program for program, *_ in made], tmp_path, ("-O0", *SANITIZED))
-    for program, loop, args in made:
+    values = results([x[0] for x in made], [x[2] for x in made], tmp_path)
+    for (program, loop, args), outs in zip(made, values, strict=True):
         last, stacks = loop(*map(jnp.asarray, args))
-        for x, y in zip(called(compiled, program, args), [*last, *stacks], strict=True):
+        for x, y in zip(outs, [*last, *stacks], strict=True):
             np.testing.assert_allclose(x, y, 1e-9, 1e-11, err_msg=program.source)
