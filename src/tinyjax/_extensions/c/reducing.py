@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from tinyjax._extensions.c import rules, syntax
 from tinyjax._extensions.c.elementwise import form
 from tinyjax._extensions.c.rules import C
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import CValue, Storage, Writer, bare
+from tinyjax._extensions.c.writing import CValue, Shape, Writer, bare
 from tinyjax._primitives import arg_extrema, convolution, cumulative, dot, reduce_window, sort
 from tinyjax.core.primitives import broadcast, elementwise as ew, reduce
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
@@ -57,33 +58,36 @@ _MAX: Final = Combination(ew.max_, reduce.lowest)
 _MIN: Final = Combination(ew.min_, reduce.highest)
 
 
-#: Products of so many terms are written without a loop.
-_UNROLLED_TERMS: Final = 16
+#: Totals of so many terms are written without a loop.
+_UNROLLED: Final = 16
 #: Sums of so many floats are made in lanes, which a processor adds at once; rounding loses less.
 _LANES: Final = 8
 
 
-def _sum(
-    w: Writer, name: str, sizes: Sequence[int], dtype: dtypes.DType, term: Callable[..., str]
+def _total(
+    w: Writer,
+    combination: Combination,
+    name: str,
+    sizes: Sequence[int],
+    dtype: dtypes.DType,
+    term: Callable[[Sequence[Index]], str],
 ) -> None:
-    """Write a variable that is a sum of terms, over all indices of some sizes."""
-    ctype = syntax.c_type(dtype)
+    """Write a variable that combines terms, over all indices of some sizes."""
+    ctype, is_sum = syntax.c_type(dtype), combination is _SUM and dtype.kind == "f"
     # where sizes vary, there is always a rest, whose first place is above zero
-    length = sizes[-1] - 2 * w.sizes_vary if sizes and dtype.kind == "f" else 0
+    length = sizes[-1] - 2 * w.sizes_vary if sizes and is_sum else 0
     count = length // _LANES * _LANES
     if count < 2 * _LANES:
-        w.line(f"{ctype} {name} = {syntax.constant(0, dtype)};", name)
+        w.line(f"{ctype} {name} = {combination.first(dtype)};", name)
         with w.loops(sizes, "k") as k:
-            _SUM.accumulate(w, name, term(k), dtype, name)
+            combination.accumulate(w, name, term(k), dtype, name)
         return
-    lanes = w.new_name("lanes")
+    lanes, rest = w.new_name("lanes"), w.new_name("rest")
     w.line(f"{ctype} {lanes}[{_LANES}] = {{0}};", lanes)
-    rest = w.new_name("rest")
     w.line(f"{ctype} {rest} = 0;", rest)
     with w.loops(sizes[:-1], "k") as outer:
         with w.loop(count // _LANES, "k") as k, w.loop(_LANES, "lane") as lane:
-            text = bare(term([*outer, k * _LANES + lane]))
-            w.line(f"{lanes}[{lane}] += {text};", lanes)
+            w.line(f"{lanes}[{lane}] += {bare(term([*outer, k * _LANES + lane]))};", lanes)
         if sizes[-1] > count:
             with w.loop(sizes[-1] - count, "k") as k:
                 w.line(f"{rest} += {bare(term([*outer, k + count]))};", rest)
@@ -92,60 +96,79 @@ def _sum(
     w.line(f"const {ctype} {name} = {pairs} + {rest};", name)
 
 
-def _filled(w: Writer, place: Storage, number: Any) -> None:
-    """Write a number into all elements of a result, in a loop of its own."""
+def _totals(
+    w: Writer,
+    combination: Combination,
+    shape: Shape,
+    sizes: Sequence[int],
+    dtype: dtypes.DType,
+    term: Callable[[Sequence[Index], Sequence[Index]], str],
+) -> CValue:
+    """Write the elements of a result, each of which combines terms over all indices of sizes."""
+    is_one = prod(shape) == 1
+    out = None if is_one else w.result(shape, dtype)
+    with w.loops(shape) as outer:
+        name = w.new_name("" if is_one else "total")
+        _total(w, combination, name, sizes, dtype, lambda inner: term(outer, inner))
+        if out is not None:
+            w.put(out, outer, name)
+    return rules.named(name, shape, dtype) if out is None else w.value(out)
+
+
+def _combined(
+    w: Writer,
+    combination: Combination,
+    x: CValue,
+    axes: Sequence[int],
+    operands: Sequence[CValue],
+    last: int,
+) -> CValue:
+    """Combine elements along axes.
+
+    Args:
+        w: the writer.
+        combination: the operation.
+        x: the elements, which are not in memory.
+        axes: the axes.
+        operands: what the elements are made of.
+        last: the number of the last other axes whose loops are the innermost; none for a total in
+            a variable.
+    """
+    kept = [i for i in range(len(x.shape)) if i not in axes]
+    shape, sizes = tuple([x.shape[i] for i in kept]), [x.shape[i] for i in axes]
+
+    def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
+        index = dict(zip((*kept, *axes), (*outer, *inner), strict=True))
+        return x.element([index[i] for i in range(len(x.shape))])
+
+    if prod(sizes) == 1:
+        return x.moved(shape, lambda index: term(index, [Index()] * len(sizes)))
+    if 0 < prod(sizes) <= _UNROLLED and w.unrolls(max(prod(shape), x.size // 4), *operands):
+        write, places = form(w, combination.primitive, x.dtype), syntax.places(sizes)
+        return w.unrolled(
+            shape,
+            x.dtype,
+            lambda index: functools.reduce(write, [term(index, k) for k in places]),
+            operands,
+        )
+    if not last or prod(shape) == 1:
+        return _totals(w, combination, shape, sizes, x.dtype, term)
+    out = w.result(shape, x.dtype)
     w.close()
-    w.stored(rules.splat(number, place.shape, place.buffer.dtype), place)
+    w.stored(rules.splat(combination.start(x.dtype), shape, x.dtype), out)
     w.close()
+    first = len(shape) - last
+    with w.loops(shape[:first], "b") as b, w.loops(sizes, "k") as k, w.loops(shape[first:]) as row:
+        place = out.element([*b, *row])
+        combination.accumulate(w, place, term([*b, *row], k), x.dtype, w.filled(out))
+    return w.value(out)
 
 
 def _reducer(combination: Combination) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         (x,), axes = operands, eqn.params.axes
-        kept = [i for i in range(len(x.shape)) if i not in axes]
-        start = combination.first(x.dtype)
-        shape = tuple([x.shape[i] for i in kept])
-        ctype = syntax.c_type(x.dtype)
-
-        def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
-            index = dict(zip((*kept, *axes), (*outer, *inner), strict=True))
-            return x.element([index[i] for i in range(len(x.shape))])
-
-        if x.size and w.unrolls(max(x.size, prod(shape)), x):
-            write, terms = form(w, combination.primitive, x.dtype), [x.shape[i] for i in axes]
-
-            def element(outer: Sequence[Index]) -> str:
-                return functools.reduce(write, [term(outer, k) for k in syntax.places(terms)])
-
-            return (w.unrolled(shape, x.dtype, element, [x]),)
-
-        def total(outer: Sequence[Index], name: str) -> None:
-            sizes = [x.shape[i] for i in axes]
-            if combination is _SUM:
-                _sum(w, name, sizes, x.dtype, lambda inner: term(outer, inner))
-                return
-            w.line(f"{ctype} {name} = {start};", name)
-            with w.loops(sizes) as inner:
-                combination.accumulate(w, name, term(outer, inner), x.dtype, name)
-
-        if prod(shape) == 1:
-            made = w.variable(x.dtype)
-            total([Index()] * len(kept), made.name)
-            return (CValue(shape, x.dtype, lambda index: made.name),)
-        out = w.result(shape, x.dtype)
-        if not axes or (kept[-1] == len(x.shape) - 1 and len(kept) < len(x.shape)):
-            # by rows: the last axis stays
-            _filled(w, out, combination.start(x.dtype))
-            with w.loops(x.shape) as index:
-                place = out.element([index[i] for i in kept])
-                text = x.element(index)
-                combination.accumulate(w, place, text, x.dtype, w.filled(out))
-            return (w.value(out),)
-        with w.loops(shape) as outer:
-            name = w.new_name("total")
-            total(outer, name)
-            w.put(out, outer, name)
-        return (w.value(out),)
+        last = len(x.shape) - 1 - max(axes, default=-1)
+        return (_combined(w, combination, x, axes, operands, last),)
 
     return rule
 
@@ -200,65 +223,31 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     """Write a product: sums of products, with the loop innermost along which memory is read."""
     params, dtype = eqn.params, eqn.params.dtype
     x, y = (w.cheap(_converted(operand, dtype)) for operand in operands)
-    free_x = [i for i in range(len(x.shape)) if i not in (*params.lhs_batch, *params.lhs_contract)]
-    free_y = [i for i in range(len(y.shape)) if i not in (*params.rhs_batch, *params.rhs_contract)]
-    counts = [x.shape[i] for i in params.lhs_contract]
-    batch = [x.shape[i] for i in params.lhs_batch]
-    rows, columns = [x.shape[i] for i in free_x], [y.shape[i] for i in free_y]
-    shape = rules.shape_of(eqn.out_binders[0].aval)
+    sides = []
+    for z, batch, contract in (
+        (x, params.lhs_batch, params.lhs_contract),
+        (y, params.rhs_batch, params.rhs_contract),
+    ):
+        free = [i for i in range(len(z.shape)) if i not in (*batch, *contract)]
+        sides.append((z, batch, free, contract))
+    sizes = [[z.shape[i] for i in axes] for z, *parts in sides for axes in parts]
+    batches, rows, counts, _, columns, _ = sizes
+    shape = (*batches, *rows, *columns, *counts)
+    ends = [*accumulate(map(len, (batches, rows, columns, counts)))]
 
-    def product(
-        b: Sequence[Index], row: Sequence[Index], column: Sequence[Index], k: Sequence[Index]
-    ) -> str:
-        left = dict(
-            zip((*params.lhs_batch, *free_x, *params.lhs_contract), (*b, *row, *k), strict=True)
-        )
-        right = dict(
-            zip((*params.rhs_batch, *free_y, *params.rhs_contract), (*b, *column, *k), strict=True)
-        )
-        texts = [z.element([at[i] for i in sorted(at)]) for z, at in ((x, left), (y, right))]
+    def element(index: Sequence[Index]) -> str:
+        b, row, column, k = (index[i:j] for i, j in pairwise((0, *ends)))
+        texts = []
+        for (z, *parts), free in zip(sides, (row, column), strict=True):
+            axes = [axis for part in parts for axis in part]
+            at = dict(zip(axes, (*b, *free, *k), strict=True))
+            texts.append(z.element([at[i] for i in sorted(at)]))
         return form(w, ew.mul, dtype)(*texts)
 
-    if prod(counts) == 1:
-
-        def element(index: Sequence[Index]) -> str:
-            middle = len(batch) + len(rows)
-            b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
-            return product(b, row, column, [Index()] * len(counts))
-
-        return (CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads),)
-    if 0 < prod(counts) <= _UNROLLED_TERMS and w.unrolls(prod(shape), x, y):
-        middle = len(batch) + len(rows)
-
-        def total(index: Sequence[Index]) -> str:
-            b, row, column = index[: len(batch)], index[len(batch) : middle], index[middle:]
-            texts = [product(b, row, column, k) for k in syntax.places(counts)]
-            return functools.reduce(form(w, ew.add, dtype), texts)
-
-        return (w.unrolled(shape, dtype, total, [x, y]),)
-    if prod(shape) == 1:
-        made = w.variable(dtype)
-        b, row, column = ([Index()] * len(part) for part in (batch, rows, columns))
-        _sum(w, made.name, counts, dtype, lambda k: product(b, row, column, k))
-        return (CValue(shape, dtype, lambda index: made.name),)
-    out = w.result(shape, dtype)
-    by_rows = prod(columns) > 1 and _is_next(y, free_y)
-    if by_rows:
-        _filled(w, out, 0)
-        with (
-            w.loops(batch, "b") as b,
-            w.loops(rows) as row,
-            w.loops(counts, "k") as k,
-            w.loops(columns, "j") as column,
-        ):
-            text = product(b, row, column, k)
-            _SUM.accumulate(w, out.element([*b, *row, *column]), text, dtype, w.filled(out))
-        return (w.value(out),)
-    with w.loops(batch, "b") as b, w.loops(rows) as row, w.loops(columns, "j") as column:
-        name = w.new_name("total")
-        _sum(w, name, counts, dtype, lambda k: product(b, row, column, k))
-        w.put(out, [*b, *row, *column], name)
-    return (w.value(out),)
+    products = CValue(shape, dtype, element, x.cost + y.cost + 1, x.reads | y.reads)
+    by_rows = prod(columns) > 1 and _is_next(y, sides[1][2])
+    axes = range(ends[2], ends[3])
+    return (_combined(w, _SUM, products, axes, [x, y], len(columns) * by_rows),)
 
 
 def _converted(x: CValue, dtype: Any) -> CValue:
@@ -340,24 +329,20 @@ def _recurrence(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequ
 def _windows(combination: Combination) -> rules.CRule:
     def rule(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
         x, params = w.cheap(operands[0]), eqn.params
+        steps = params.strides, params.padding, params.base_dilation, params.window_dilation
+
+        def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
+            test, places = _window_places(outer, inner, x.shape, *steps)
+            return _where(test, x.element(places), combination.first(x.dtype))
+
         shape = rules.shape_of(eqn.out_binders[0].aval)
-        out = w.result(shape, x.dtype)
-        with w.loops(shape) as outer:
-            name = w.new_name("total")
-            w.line(f"{syntax.c_type(x.dtype)} {name} = {combination.first(x.dtype)};")
-            with w.loops(params.window, "k") as inner:
-                test, places = _window_places(
-                    outer,
-                    inner,
-                    x.shape,
-                    *(params.strides, params.padding, params.base_dilation, params.window_dilation),
-                )
-                text = combination.text(w, name, x.element(places), x.dtype)
-                w.line_if(test, f"{name} = {text};")
-            w.put(out, outer, name)
-        return (w.value(out),)
+        return (_totals(w, combination, shape, params.window, x.dtype, term),)
 
     return rule
+
+
+def _where(test: str, text: str, other: str) -> str:
+    return f"({test} ? {text} : {other})" if test else text
 
 
 reduce_window.reduce_window_sum_p.def_rule(C)(_windows(_SUM))
@@ -371,8 +356,9 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     x, kernel = (w.cheap(_converted(operand, dtype)) for operand in operands)
     of_x, of_kernel, of_out = params.numbers
     shape = rules.shape_of(eqn.out_binders[0].aval)
-    out = w.result(shape, dtype)
     channels, window = kernel.shape[of_kernel[1]], [kernel.shape[i] for i in of_kernel[2:]]
+    sizes = [x.shape[i] for i in of_x[2:]]
+    steps = params.strides, params.padding, params.lhs_dilation, params.rhs_dilation
 
     def group(feature: Index, count: int) -> Index:
         size = shape[of_out[1]] // count
@@ -382,25 +368,16 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
         places = dict(zip(axes, index, strict=True))
         return [places[i] for i in range(len(axes))]
 
-    with w.loops(shape) as at:
-        batch, feature, *place = (at[i] for i in of_out)
+    def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
+        batch, feature, *place = (outer[i] for i in of_out)
         batch += group(feature, params.batch_groups) * shape[of_out[0]]
-        first = group(feature, params.feature_groups) * channels
-        name = w.new_name("total")
-        w.line(f"{syntax.c_type(dtype)} {name} = 0;")
-        with w.loop(channels, "channel") as channel, w.loops(window, "k") as inner:
-            tests, spaces = _window_places(
-                place,
-                inner,
-                [x.shape[i] for i in of_x[2:]],
-                *(params.strides, params.padding, params.lhs_dilation, params.rhs_dilation),
-            )
-            left = x.element(placed(of_x, [batch, first + channel, *spaces]))
-            right = kernel.element(placed(of_kernel, [feature, channel, *inner]))
-            text = _SUM.text(w, name, form(w, ew.mul, dtype)(left, right), dtype)
-            w.line_if(tests, f"{name} = {text};")
-        w.put(out, at, name)
-    return (w.value(out),)
+        channel = group(feature, params.feature_groups) * channels + inner[0]
+        test, spaces = _window_places(place, inner[1:], sizes, *steps)
+        left = x.element(placed(of_x, [batch, channel, *spaces]))
+        right = kernel.element(placed(of_kernel, [feature, *inner]))
+        return _where(test, form(w, ew.mul, dtype)(left, right), "0")
+
+    return (_totals(w, _SUM, shape, [channels, *window], dtype, term),)
 
 
 def _window_places(
