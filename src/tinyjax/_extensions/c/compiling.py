@@ -78,20 +78,22 @@ def compiled(program: CFunction, flags: Sequence[str]) -> Callable[..., Any]:
     python = ctypes.addressof(PYTHON)
     result_types = [(x.shape, x.dtype) for x in arrays[len(program.arguments) :]]
     in_tree, unflatten, empty = program.in_tree, program.out_tree.unflatten, np.empty
+    count = len(program.arguments)
+    flat_count = count if in_tree == tree.flatten_arguments((0,) * count, {})[1] else -1
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = tree.flatten_arguments(args, kwargs)
-        if structure is not in_tree and structure != in_tree:
-            raise errors.ArgumentError(
-                f"{program.name} takes arguments of the structure {in_tree}, but got {structure}."
-            )
         outs = [empty(shape, dtype) for shape, dtype in result_types]
-        status = function(python, [*leaves, *outs])
-        if status > 0:
-            converted = map(_converted, repeat(program), program.arguments, leaves)
-            status = function(python, [*converted, *outs])
-        if status:
-            raise MemoryError(f"{program.name} needs {program.workspace_bytes} bytes.")
+        if kwargs or len(args) != flat_count or function(python, [*args, *outs]):
+            leaves, structure = tree.flatten_arguments(args, kwargs)
+            if structure is not in_tree and structure != in_tree:
+                raise errors.ArgumentError(
+                    f"{program.name} takes arguments of the structure {in_tree}, but got "
+                    f"{structure}."
+                )
+            if function(python, [*leaves, *outs]):
+                leaves = [*map(_converted, repeat(program), program.arguments, leaves)]
+                if function(python, [*leaves, *outs]):
+                    raise MemoryError(f"{program.name} needs {program.workspace_bytes} bytes.")
         return unflatten(outs)
 
     return call

@@ -25,7 +25,7 @@ def _set(w: Writer, storage: Storage, x: CValue, declares: bool = False) -> None
         return
     if storage.buffer.is_variable:
         ctype = f"{syntax.c_type(x.dtype)} " * declares
-        w.line(f"{ctype}{storage.buffer.name} = {bare(x.first())};")
+        w.line(f"{ctype}{storage.buffer.name} = {bare(x.first())};", w.filled(storage))
     else:
         w.stored(x, storage)
         w.close()
@@ -43,7 +43,7 @@ def _cond(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[C
         blank = CValue(shape, dtype, lambda index: "")
         outs.append(_declared(w, blank) if target is None else target)
         if outs[-1].buffer.is_variable:
-            w.line(f"{syntax.c_type(dtype)} {outs[-1].buffer.name};")
+            w.line(f"{syntax.c_type(dtype)} {outs[-1].buffer.name};", w.filled(outs[-1]))
     if len(branches) == 2:
         branches = branches[::-1]
     for i, branch in enumerate(branches):
