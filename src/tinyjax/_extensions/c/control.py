@@ -160,4 +160,4 @@ def _slot(stack: Storage, step: Index) -> Storage:
 def _row(w: Writer, x: CValue, step: Index) -> CValue:
     if x.storage is not None:
         return w.value(_slot(x.storage, step))
-    return x.moved(x.shape[1:], lambda index: x.element([step, *index]))
+    return x.indexed(x.shape[1:], lambda index: [step, *index])

@@ -26,13 +26,12 @@ _Forms: TypeAlias = dict[prim.Primitive[Any], str]
 # ``#`` for its type.
 
 _COMPARISONS: Final[_Forms] = {
-    ew.eq: "({} == {})",
-    ew.tie: "({} == {})",
-    ew.ne: "({} != {})",
-    ew.lt: "({} < {})",
-    ew.le: "({} <= {})",
-    ew.gt: "({} > {})",
-    ew.ge: "({} >= {})",
+    p: f"({{}} {operator} {{}})"
+    for p, operator in zip(
+        (ew.eq, ew.tie, ew.ne, ew.lt, ew.le, ew.gt, ew.ge),
+        ("==", "==", "!=", "<", "<=", ">", ">="),
+        strict=True,
+    )
 }
 _TOTAL: Final[_Forms] = {ew.eq_to: "==", ew.lt_to: "<", ew.le_to: "<="}
 _IN_TOTAL_ORDER: Final[_Forms] = {p: f"({{}} {operator} {{}})" for p, operator in _TOTAL.items()}
@@ -48,16 +47,8 @@ _FLOATS: Final[_Forms] = {
     **dict.fromkeys((ew.max_, ew.max_right), "max_$({}, {})"),
     **dict.fromkeys((ew.min_, ew.min_right), "min_$({}, {})"),
     **dict.fromkeys((ew.sign, ew.abs_slope), "sign_$({})"),
-    **{
-        p: f"{p.name}_$({', '.join(['{}'] * n)})"
-        for p, n in {
-            ew.rsqrt: 1,
-            ew.logistic: 1,
-            ew.logistic_slope: 1,
-            ew.sech_squared: 1,
-            ew.logaddexp: 2,
-        }.items()
-    },
+    **{p: f"{p.name}_$({{}})" for p in (ew.rsqrt, ew.logistic, ew.logistic_slope, ew.sech_squared)},
+    ew.logaddexp: "logaddexp_$({}, {})",
 }
 _INTEGERS: Final[_Forms] = {
     **{p: f"{p.name}_$({{}}, {{}})" for p in (ew.add, ew.sub, ew.mul, ew.div, ew.rem)},

@@ -75,8 +75,7 @@ def _solve(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[
     a, b = operands
     *stack, n, m = b.shape
     if eqn.params.transpose_a:
-        rows = a
-        a = a.moved(a.shape, lambda index: rows.element([*index[:-2], index[-1], index[-2]]))
+        a = a.indexed(a.shape, lambda index: [*index[:-2], index[-1], index[-2]])
     pivots = Storage(w.buffer((n,), dtypes.int32, "pivots"), (n,))
     arrays = [(_copied(w, a), 2), (pivots, 1), (_copied(w, b, 0), 2)]
     return _call(w, "solve", arrays, n, m, stack=tuple(stack))[2:]

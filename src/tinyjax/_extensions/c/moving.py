@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
@@ -36,41 +37,36 @@ def moving(
         if x.size == 1:
             return (CValue(shape, x.dtype, lambda index: x.first(), x.cost, x.reads),)
 
-        def element(index: Sequence[Index]) -> str:
+        def place(index: Sequence[Index]) -> list[Index]:
             n = len(index) - of_words
-            return x.element([*map_index(index[:n], eqn.params, x), *index[n:]])
+            return [*map_index(index[:n], eqn.params, x), *index[n:]]
 
-        return (x.moved(shape, element),)
+        return (x.indexed(shape, place),)
 
     return rule
 
 
-broadcast.broadcast_in_dim_p.def_rule(C)(
-    moving(
-        lambda index, params, x: [
-            Index() if n == 1 else index[i] for i, n in zip(params.dims, x.shape, strict=False)
-        ]
-    )
-)
-sh.transpose_p.def_rule(C)(
-    moving(lambda index, params, x: [index[params.perm.index(i)] for i in range(len(index))])
-)
-sh.rev_p.def_rule(C)(
-    moving(
-        lambda index, params, x: [
-            i * -1 + (x.shape[axis] - 1) if axis in params.axes else i
-            for axis, i in enumerate(index)
-        ]
-    )
-)
-slicing.slice_p.def_rule(C)(
-    moving(
-        lambda index, params, x: [
-            i * step + start
-            for i, start, step in zip(index, params.starts, params.strides, strict=True)
-        ]
-    )
-)
+def _shifted(index: Sequence[Index], starts: Sequence[Index | int]) -> list[Index]:
+    """Return an index from other starts along the first axes."""
+    return [*map(operator.add, index, starts), *index[len(starts) :]]
+
+
+_MOVING: Final[dict[prim.Primitive[Any], Callable[..., Sequence[Index]]]] = {
+    broadcast.broadcast_in_dim_p: lambda index, params, x: [
+        Index() if n == 1 else index[i] for i, n in zip(params.dims, x.shape, strict=False)
+    ],
+    sh.transpose_p: lambda index, params, x: [
+        index[params.perm.index(i)] for i in range(len(index))
+    ],
+    sh.rev_p: lambda index, params, x: [
+        i * -1 + (x.shape[axis] - 1) if axis in params.axes else i for axis, i in enumerate(index)
+    ],
+    slicing.slice_p: lambda index, params, x: [
+        *map(operator.add, map(operator.mul, index, params.strides), params.starts)
+    ],
+}
+for _primitive, _place in _MOVING.items():
+    _primitive.def_rule(C)(moving(_place))
 
 
 @sh.reshape_p.def_rule(C)
@@ -80,11 +76,11 @@ def _reshape(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequenc
         return (x.moved(shape, lambda index: x.first()),)
     if [n for n in shape if n > 1] == [n for n in x.shape if n > 1] and x.storage is None:
 
-        def element(index: Sequence[Index]) -> str:
+        def place(index: Sequence[Index]) -> list[Index]:
             kept = iter([i for i, n in zip(index, shape, strict=True) if n > 1])
-            return x.element([next(kept) if n > 1 else Index() for n in x.shape])
+            return [next(kept) if n > 1 else Index() for n in x.shape]
 
-        return (x.moved(shape, element),)
+        return (x.indexed(shape, place),)
     return (w.viewed(w.stored(x), shape),)
 
 
@@ -141,27 +137,21 @@ def _concatenate(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     out = w.result(shape, dtype)
     for x in operands:
         with w.loops(x.shape) as index:
-            moved = [i + start if j == axis else i for j, i in enumerate(index)]
             if x.size:
-                w.put(out, moved, x.element(index))
+                w.put(out, _shifted(index, [*[0] * axis, start]), x.element(index))
         start += x.shape[axis]
     return (w.value(out),)
 
 
 @slicing.split_p.def_rule(C)
 def _split(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
-    x, params = w.cheap(operands[0]), eqn.params
+    x, sizes, axis = w.cheap(operands[0]), eqn.params.sizes, eqn.params.axis
 
     def part(start: int, size: int) -> CValue:
-        def element(index: Sequence[Index]) -> str:
-            moved = [i + start if j == params.axis else i for j, i in enumerate(index)]
-            return x.element(moved)
+        shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+        return x.indexed(shape, lambda index: _shifted(index, [*[0] * axis, start]))
 
-        shape = tuple([size if j == params.axis else n for j, n in enumerate(x.shape)])
-        return x.moved(shape, element)
-
-    starts = accumulate((0, *params.sizes[:-1]))
-    return [part(start, size) for start, size in zip(starts, params.sizes, strict=True)]
+    return [*map(part, accumulate((0, *sizes[:-1])), sizes)]
 
 
 # Slices and windows whose places are known when the program runs
@@ -187,12 +177,8 @@ def _dynamic_slice(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> S
     x, *starts = operands
     sizes = eqn.params.sizes
     first = [_start(w, s, n - m) for s, n, m in zip(starts, x.shape, sizes, strict=False)]
-
-    def element(index: Sequence[Index]) -> str:
-        moved = [i + s for i, s in zip(index, first, strict=False)]
-        return x.element([*moved, *index[len(moved) :]])
-
-    return (x.moved(rules.shape_of(eqn.out_binders[0].aval), element),)
+    shape = rules.shape_of(eqn.out_binders[0].aval)
+    return (x.indexed(shape, lambda index: _shifted(index, first)),)
 
 
 def _updated(w: Writer, x: CValue) -> Storage:
@@ -216,8 +202,7 @@ def _update(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence
     if not part.size:
         return (w.value(out),)
     with w.loops(part.shape) as index:
-        moved = [i + s for i, s in zip(index, first, strict=False)]
-        w.put(out, [*moved, *index[len(moved) :]], part.element(index))
+        w.put(out, _shifted(index, first), part.element(index))
     return (w.value(out),)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
-from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CValue, Shape, Storage, ValueScope, Writer
 from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
@@ -70,13 +69,8 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     lines = [", ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)]
     head = f"static const {syntax.c_type(dtype)} {buffer.name}[{max(len(texts), 1)}]"
     w.constants[buffer.name] = head + " = {\n    " + ",\n    ".join(lines or ["0"]) + "\n};"
-    value = w.value(Storage(buffer, shape))
-
-    def element(index: Sequence[Index]) -> str:
-        place = syntax.linear(index, shape)
-        return value.element(index) if place.terms else texts[place.offset]
-
-    return attrs.evolve(value, element=element, constant=host)
+    value = w.value(Storage(buffer, shape)).pinned(texts.__getitem__)
+    return attrs.evolve(value, constant=host)
 
 
 def _counted(host: HostArray, axis: int) -> CValue | None:

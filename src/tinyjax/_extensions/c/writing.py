@@ -129,6 +129,19 @@ class CValue:
         """Return a value whose elements are elements of this one."""
         return CValue(shape, self.dtype, element, self.cost + cost, self.reads)
 
+    def indexed(self, shape: Shape, place: Callable[[Sequence[Index]], Sequence[Index]]) -> CValue:
+        """Return a value whose elements are those of this one at the places of their indices."""
+        return self.moved(shape, lambda index: self.element(place(index)))
+
+    def pinned(self, known: Callable[[int], str]) -> CValue:
+        """Return the value with other texts for elements whose number is known."""
+
+        def element(index: Sequence[Index]) -> str:
+            place = syntax.linear(index, self.shape)
+            return self.element(index) if place.terms else known(place.offset)
+
+        return attrs.evolve(self, element=element)
+
 
 @attrs.define
 class _OpenLoop:
@@ -362,13 +375,7 @@ class Writer:
             text = value.element(index)
             texts.append(self._declared(text, value.dtype, f"{target.buffer.name}_e{number}"))
             self.put(target, index, texts[-1])
-
-        def element(index: Sequence[Index]) -> str:
-            place = syntax.linear(index, value.shape)
-            return target.element(index) if place.terms else texts[place.offset]
-
-        reads = frozenset([target.buffer])
-        return CValue(value.shape, value.dtype, element, 0, reads, target)
+        return self.value(target).pinned(texts.__getitem__)
 
     def unrolled(
         self, shape: Shape, dtype: dtypes.DType, element: Element, operands: Sequence[CValue]
@@ -386,15 +393,9 @@ class Writer:
         """Return a value in memory under another shape."""
         assert value.storage is not None, "arrays of several elements are stored in memory"
         view = self.value(Storage(value.storage.buffer, shape, value.storage.offset))
-
-        def element(index: Sequence[Index]) -> str:
-            place = syntax.linear(index, shape)
-            if place.terms:
-                return view.element(index)
-            places = np.unravel_index(place.offset, value.shape)
-            return value.element([Index.at(int(i)) for i in places])
-
-        return attrs.evolve(view, element=element)
+        return view.pinned(
+            lambda n: value.element([*map(Index.at, map(int, np.unravel_index(n, value.shape)))])
+        )
 
     def apart(self, value: CValue, other: CValue) -> CValue:
         """Return a value that reads nothing of what another one reads, which is to be changed."""
