@@ -29,6 +29,7 @@ from tinyjax._extensions.c.writing import CBuffer, CValue, Storage, Writer
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.values import Array, ShapedArray
+from tinyjax.dtypes import HostArray
 
 #: What files begin with.
 INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
@@ -161,6 +162,7 @@ class CText(records.Record):
         arguments: the arguments.
         results: the results.
         layout: the layout of the workspace.
+        tables: the data of the last arguments, where sizes vary.
         before: the functions and tables that it needs.
         function: the function.
     """
@@ -169,6 +171,7 @@ class CText(records.Record):
     arguments: Sequence[CParameter]
     results: Sequence[CParameter]
     layout: rendering.WorkspaceLayout
+    tables: Sequence[HostArray]
     before: str
     function: str
 
@@ -262,7 +265,11 @@ def _write_body(
     for i, (place, value) in enumerate(zip(places, results, strict=True)):
         if value.storage is place or not value.size:
             continue
-        if value.storage is not None and value.storage.buffer.name in w.constants:
+        if (
+            value.storage is not None
+            and value.storage.buffer.name in w.constants
+            and not w.sizes_vary
+        ):
             buffer, table = value.storage.buffer, f"{name}_{outs[i].name}"
             text = w.constants[buffer.name].replace(f" {buffer.name}[", f" {table}[")
             outs[i], buffer.name = attrs.evolve(outs[i], table=text), table
@@ -273,7 +280,9 @@ def _write_body(
     w.close()
     rendering.pruned(w.body, set())
     rendering.joined(w.body, rendering.words_of(w.body))
-    return rendering.laid_out(w.body, w.buffers)
+    return rendering.laid_out(
+        w.body, w.buffers, w.most_unrolled if w.sizes_vary else rendering.LOCAL
+    )
 
 
 def _prototype(name: str, ins: Sequence[CParameter], outs: Sequence[CParameter], first: str) -> str:
@@ -331,9 +340,18 @@ def _text(
     constants = [text for name, text in w.constants.items() if name in words]
     before = [_LIBRARY, "\n".join(syntax.definitions(text)), "\n\n".join(constants)]
     own = f"{name}_in" if layout.sizes else name
-    head = _prototype(own, ins, outs, workspace) + " {"
+    tables = [CParameter(x, ShapedArray(a.shape, a.dtype)) for x, a in w.tables.items()]
+    head = _prototype(own, [*ins, *tables], outs, workspace) + " {"
     function = "\n".join([head, *pointers, *unused, text, "    return 0;", "}"])
-    return CText(own, ins, outs, layout, "\n\n".join(filter(None, before)), function)
+    return CText(
+        own,
+        [*ins, *tables],
+        outs,
+        layout,
+        [*w.tables.values()],
+        "\n\n".join(filter(None, before)),
+        function,
+    )
 
 
 def _source(text: CText, header: str) -> str:

@@ -74,10 +74,10 @@ def _total(
 ) -> None:
     """Write a variable that combines terms, over all indices of some sizes."""
     ctype, is_sum = syntax.c_type(dtype), combination is _SUM and dtype.kind == "f"
-    # where sizes vary, there is always a rest, whose first place is above zero
+    # where sizes vary, there are lanes for few elements, and a rest whose first place is above zero
     length = sizes[-1] - 2 * w.sizes_vary if sizes and is_sum else 0
     count = length // _LANES * _LANES
-    if count < 2 * _LANES:
+    if count < 2 * _LANES and (not w.sizes_vary or length < w.most_unrolled):
         w.line(f"{ctype} {name} = {combination.first(dtype)};", name)
         with w.loops(sizes, "k") as k:
             combination.accumulate(w, name, term(k), dtype, name)
@@ -86,7 +86,8 @@ def _total(
     w.line(f"{ctype} {lanes}[{_LANES}] = {{0}};", lanes)
     w.line(f"{ctype} {rest} = 0;", rest)
     with w.loops(sizes[:-1], "k") as outer:
-        with w.loop(count // _LANES, "k") as k, w.loop(_LANES, "lane") as lane:
+        turns = count // _LANES
+        with w.loop(turns, "k", w.sizes_vary) as k, w.loop(_LANES, "lane") as lane:
             w.line(f"{lanes}[{lane}] += {bare(term([*outer, k * _LANES + lane]))};", lanes)
         if sizes[-1] > count:
             with w.loop(sizes[-1] - count, "k") as k:
@@ -143,7 +144,9 @@ def _combined(
 
     if prod(sizes) == 1:
         return x.moved(shape, lambda index: term(index, [Index()] * len(sizes)))
-    if 0 < prod(sizes) <= _UNROLLED and w.unrolls(max(prod(shape), x.size // 4), *operands):
+    if 0 < prod(sizes) <= min(_UNROLLED, w.most_unrolled) and w.unrolls(
+        max(prod(shape), x.size // 4), *operands
+    ):
         write, places = form(w, combination.primitive, x.dtype), syntax.places(sizes)
         return w.unrolled(
             shape,

@@ -17,7 +17,7 @@ from tinyjax._extensions.c.writing import CBlock, CBuffer, CLine
 
 #: Arrays of so many elements are variables of their block, which compilers keep in registers; the
 #: others are in the workspace.
-_LOCAL: Final = 64
+LOCAL: Final = 64
 _WORD: Final = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -85,7 +85,9 @@ class WorkspaceLayout:
         return sum(dtype.itemsize * n for dtype, n in self.sizes.items())
 
 
-def laid_out(body: CBlock, buffers: dict[str, CBuffer]) -> tuple[WorkspaceLayout, list[CBuffer]]:
+def laid_out(
+    body: CBlock, buffers: dict[str, CBuffer], most: int = LOCAL
+) -> tuple[WorkspaceLayout, list[CBuffer]]:
     """Lay out the arrays of a function: those that are never in use together share memory.
 
     Returns:
@@ -94,7 +96,7 @@ def laid_out(body: CBlock, buffers: dict[str, CBuffer]) -> tuple[WorkspaceLayout
     spans: dict[str, tuple[int, int]] = {}
     _measure(body, buffers, spans, 0, set())
     used = [buffers[name] for name in spans]
-    local = [x for x in used if prod(x.shape) <= _LOCAL]
+    local = [x for x in used if prod(x.shape) <= most]
     layout = WorkspaceLayout()
     placed: list[tuple[CBuffer, int]] = []
     for x in sorted(used, key=lambda x: -prod(x.shape)):

@@ -58,13 +58,16 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
     is_same = dtype.kind == "f" and host.tobytes() == host.ravel()[:1].tobytes() * host.size
     if host.size and (host.size == 1 or not any(host.strides) or is_same):
         return splat(opd.first_element(host), shape, dtype)
-    for axis in range(host.ndim):
+    for axis in range(host.ndim if host.size else 0):
         counted = _counted(host, axis)
         if counted is not None:
             return counted
     buffer = w.buffer(shape, dtype, "table")
     buffer.block = None
     del w.buffers[buffer.name]
+    if w.sizes_vary and host.size > w.most_unrolled:
+        w.tables[buffer.name] = np.ascontiguousarray(host)
+        return w.value(Storage(buffer, shape))
     texts = [syntax.constant(x, dtype) for x in host.ravel().tolist()]
     lines = [", ".join(texts[i : i + 6]) for i in range(0, len(texts), 6)]
     head = f"static const {syntax.c_type(dtype)} {buffer.name}[{max(len(texts), 1)}]"

@@ -1,9 +1,10 @@
 """C as a tier: ``jit(compiler="c")`` has the system's C compiler compile programs, and not XLA.
 
-A program is written as a function of C for the sizes of a call. The text for other sizes mostly
-differs in numbers alone: then these become arguments of the function, and one binary serves all
-sizes. Whether it serves one more is decided by the text for it, which must be that of the binary
-with other numbers in these places; so nothing is assumed of how numbers depend on sizes.
+A program is written as a function of C for the sizes of its first call. When it is called with
+others, it is written in a form with few decisions by sizes: then the texts for two sizes mostly
+differ in numbers alone. These become arguments of a function, whose binary serves all sizes.
+Whether it serves one more is decided by the text for it, which must be that of the binary with
+other numbers in these places; so nothing is assumed of how numbers depend on sizes.
 """
 
 from __future__ import annotations
@@ -55,11 +56,13 @@ class _Written(records.Record):
         before: what is the same for all sizes: functions, tables.
         pieces: the text of the functions between numbers.
         numbers: the numbers.
+        text: all of it.
     """
 
     before: str
     pieces: tuple[str, ...]
-    numbers: tuple[str, ...]
+    numbers: tuple[str, ...] = attrs.field(eq=False)
+    text: exporting.CText = attrs.field(eq=False)
 
 
 @attrs.define(eq=False)
@@ -89,6 +92,19 @@ class _Binary:
         return (ctypes.c_int64 * len(values))(*values)
 
 
+@attrs.define(eq=False)
+class _Form:
+    """The texts that differ in numbers alone.
+
+    Attributes:
+        numbers: those of the first.
+        binaries: what was compiled for several.
+    """
+
+    numbers: tuple[str, ...]
+    binaries: list[_Binary] = attrs.field(factory=list)
+
+
 @attrs.frozen(eq=False, repr=False)
 class CTierProgram(records.Record):
     """A program that was to be compiled as C.
@@ -105,8 +121,9 @@ class CTierProgram(records.Record):
 _lock: Final = Lock()
 #: Programs by digest.
 _programs: Final[dict[bytes, CTierProgram]] = {}
-#: Binaries by what is the same for all sizes.
-_binaries: Final[dict[_Written, list[_Binary]]] = {}
+#: Forms of texts, by what is the same for all sizes.
+_forms: Final[dict[_Written, _Form]] = {}
+_CACHES: Final[tuple[dict[Any, Any], ...]] = (_programs, _forms)
 
 
 def evaluation(jaxpr: jx.Jaxpr) -> Evaluate | None:
@@ -119,8 +136,9 @@ def evaluation(jaxpr: jx.Jaxpr) -> Evaluate | None:
         with _lock:
             program = _programs.get(jaxpr.digest) or _compile(jaxpr)
             _programs[jaxpr.digest] = program
-            while len(_programs) > _MOST_PROGRAMS:
-                del _programs[next(iter(_programs))]
+            for cache in _CACHES:
+                while len(cache) > _MOST_PROGRAMS:
+                    del cache[next(iter(cache))]
     return program.evaluate
 
 
@@ -134,30 +152,32 @@ def forget() -> None:
     """Forget all programs."""
     with _lock:
         _programs.clear()
-        _binaries.clear()
+        _forms.clear()
 
 
 def _compile(jaxpr: jx.Jaxpr) -> CTierProgram:
     if any(dtypes.is_key(aval.dtype) for aval in (*jaxpr.in_avals, *jaxpr.out_avals)):
         return CTierProgram(None, "XLA compiles it, since keys are not passed to C")
-    ins = [f"in{i}" for i in range(len(jaxpr.in_avals))]
-    outs = [f"out{i}" for i in range(len(jaxpr.out_avals))]
     try:
-        text = exporting.write_function("program", jaxpr, (), ins, outs, sizes_vary=True)
-        written = _written(text)
-        binary, arguments = _binary_for(written)
+        written = _written(jaxpr, sizes_vary=True)
+        binary = _binary_for(written)
+        if binary is None:
+            written = _written(jaxpr)
+            binary = _compiled(written, {})
     except (errors.ExportError, errors.PlatformError) as error:
         return CTierProgram(None, f"XLA compiles it: {error.message}")
     types = [aval.dtype for aval in jaxpr.in_avals]
     shapes = [(aval.shape, aval.dtype) for aval in jaxpr.out_avals]
+    text, arguments = written.text, binary.arguments(written.numbers)
+    tables = text.tables
     function, python, empty = binary.function, ctypes.addressof(compiling.PYTHON), np.empty
 
     def evaluate(hosts: Sequence[HostArray]) -> list[HostArray]:
         results: list[HostArray] = [empty(shape, dtype) for shape, dtype in shapes]
-        status = function(python, [*hosts, *results], arguments)
+        status = function(python, [*hosts, *tables, *results], arguments)
         if status > 0:  # one is not in rows
             rows = [np.array(x, t, order="C") for x, t in zip(hosts, types, strict=True)]
-            status = function(python, [*rows, *results], arguments)
+            status = function(python, [*rows, *tables, *results], arguments)
         if status:
             raise MemoryError(f"a program in C needs {text.layout.nbytes} bytes.")
         return results
@@ -166,8 +186,11 @@ def _compile(jaxpr: jx.Jaxpr) -> CTierProgram:
     return CTierProgram(evaluate, f"compiled as C in {binary.seconds:.2g} s{sizes}")
 
 
-def _written(text: exporting.CText) -> _Written:
-    """Part a text into what is the same for all sizes, and numbers."""
+def _written(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _Written:
+    """Write a program, and part the text into what is the same for all sizes, and numbers."""
+    ins = [f"in{i}" for i in range(len(jaxpr.in_avals))]
+    outs = [f"out{i}" for i in range(len(jaxpr.out_avals))]
+    text = exporting.write_function("program", jaxpr, (), ins, outs, sizes_vary=sizes_vary)
     fields = [f"    {syntax.c_type(dtype)} *{syntax.suffix(dtype)};" for dtype in text.layout.sizes]
     workspace = "\n".join(["struct program_workspace {", *fields, "};"]) if fields else ""
     function = _COMMENT.sub("", f"{text.function}\n{_calling(text)}")
@@ -183,8 +206,9 @@ def _written(text: exporting.CText) -> _Written:
             pieces.append(function[end : token.start()])
             numbers.append(token[0])
             end = token.end()
-    before = "\n\n".join([exporting.INCLUDES, _COMMENT.sub("", text.before), workspace])
-    return _Written(before, (*pieces, function[end:]), tuple(numbers))
+    constants = [x.table for x in text.results]
+    before = "\n\n".join([exporting.INCLUDES, text.before, *constants, workspace])
+    return _Written(_COMMENT.sub("", before), (*pieces, function[end:]), tuple(numbers), text)
 
 
 def _calling(text: exporting.CText) -> str:
@@ -204,53 +228,44 @@ def _calling(text: exporting.CText) -> str:
     return compiling.calling(types, size, call, ", const int64_t *numbers")
 
 
-def _binary_for(written: _Written) -> tuple[_Binary, Any]:
-    """Return a binary for a text, and the arguments that make it that text."""
-    family = _binaries.setdefault(attrs.evolve(written, numbers=()), [])
-    for binary in family:
-        arguments = binary.arguments(written.numbers)
-        if arguments is not None:
-            return binary, arguments
-    made = _generalized(family[-1], written) if family else None
-    if made is None:
-        made = _compiled(written, [*written.numbers], [], {})
-    family.append(made)
-    return made, made.arguments(written.numbers)
-
-
-def _generalized(last: _Binary, written: _Written) -> _Binary | None:
-    """Compile a text whose numbers are arguments where they differ from those of a binary."""
-    groups: dict[tuple[int, str], int] = {}
-    numbers: list[str | None] = [*written.numbers]
+def _binary_for(written: _Written) -> _Binary | None:
+    """Return a binary for many sizes that serves for a text; None where that is the first."""
+    form = _forms.get(written)
+    if form is None:
+        _forms[written] = _Form(written.numbers)
+        return None  # one for these sizes is quicker
+    for binary in form.binaries:
+        if binary.arguments(written.numbers) is not None:
+            return binary
+    last = form.binaries[-1] if form.binaries else None
+    earlier: Sequence[str | None] = last.numbers if last else form.numbers
+    groups: dict[tuple[object, str], int] = {}
     same: dict[int, int] = {}
-    places: list[int] = []
-    for i, (mine, other) in enumerate(zip(last.numbers, written.numbers, strict=True)):
-        if mine != other:
-            # those that were one argument before may remain one
-            key = (-1 if mine is None else 0, str(last.same.get(i, mine)) + "," + other)
-            if key not in groups:
-                groups[key] = len(places)
-                places.append(i)
-            same[i] = groups[key]
-            numbers[i] = None
+    for i, (mine, other) in enumerate(zip(earlier, written.numbers, strict=True)):
+        if mine != other:  # numbers that were equal, and are, are one argument
+            before = last.same[i] if last and mine is None else mine
+            same[i] = groups.setdefault((before, other), len(groups))
     try:
-        return _compiled(written, numbers, places, same)
-    except errors.PlatformError:  # a number in the place of a constant
+        binary = _compiled(written, same)
+    except errors.PlatformError:  # a number that must be a constant of C
         return None
+    form.binaries.append(binary)
+    return binary
 
 
-def _compiled(
-    written: _Written, numbers: list[str | None], places: list[int], same: dict[int, int]
-) -> _Binary:
-    """Compile a text, with some numbers as arguments."""
+def _compiled(written: _Written, same: dict[int, int]) -> _Binary:
+    """Compile a text, of whose numbers some are arguments."""
     start = perf_counter()
-    pieces = "".join(written.pieces)
-    prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in pieces)
-    parts = []
-    for i, (piece, number) in enumerate(zip(written.pieces, written.numbers, strict=False)):
-        parts += [piece, f"{prefix}{same[i]}" if i in same else number]
+    pieces, firsts = written.pieces, dict[int, int]()
+    for i, k in same.items():
+        firsts.setdefault(k, i)
+    places = [*firsts.values()]
+    prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in "".join(pieces))
+    numbers: list[str | None] = [None if i in same else x for i, x in enumerate(written.numbers)]
+    parts = [f"{prefix}{same[i]}" if x is None else x for i, x in enumerate(numbers)]
     declared = [_declared(f"{prefix}{k}", k, written.numbers[i]) for k, i in enumerate(places)]
-    text = "".join([*parts, written.pieces[-1]]).replace(_DECLARATIONS, "".join(declared))
+    text = "".join([piece + part for piece, part in zip(pieces, [*parts, ""], strict=True)])
+    text = text.replace(_DECLARATIONS, "".join(declared))
     library = compiling.load_library(_code(f"{written.before}\n\n{text}\n"), ctypes.PyDLL)
     function = library["python_call"]
     function.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p

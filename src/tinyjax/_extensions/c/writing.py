@@ -26,6 +26,8 @@ Element: TypeAlias = Callable[[Sequence[Index]], str]
 #: So many elements are written one by one, as variables; more, where no memory is read for them.
 _UNROLLED: Final = 16
 _UNROLLED_VARIABLES: Final = 64
+#: Both where sizes vary, so that most sizes have texts of one form.
+_FEW: Final = 4
 #: Expressions of more operations are divided, so that they can be read.
 _LONG: Final = 12
 _LONG_IN_LOOPS: Final = 60
@@ -181,11 +183,17 @@ class Writer:
         constants: definitions of arrays of constants, by their names.
         assume_finite: whether a product with zero is zero, and a sum with zero the other term.
         sizes_vary: whether the text should have one form for many sizes.
+        most_unrolled: the number of elements that are written one by one.
+        most_variables: the same where they are variables.
+        tables: constant arrays that are arguments, by name, where sizes vary.
     """
 
     def __init__(self, assume_finite: bool = False, sizes_vary: bool = False) -> None:
         self.assume_finite = assume_finite
         self.sizes_vary = sizes_vary
+        self.most_unrolled = _FEW if sizes_vary else _UNROLLED
+        self.most_variables = _FEW if sizes_vary else _UNROLLED_VARIABLES
+        self.tables: dict[str, HostArray] = {}
         self.body = self.block = CBlock()
         self.source: frames.Source | None = None
         self.name = ""
@@ -286,16 +294,16 @@ class Writer:
             self.block = outer
 
     @contextmanager
-    def loop(self, size: int, name: str = "i") -> Iterator[Index]:
+    def loop(self, size: int, name: str = "i", is_kept: bool = False) -> Iterator[Index]:
         """Write a loop with a counter; none is needed where there is one iteration."""
-        if size == 1:
+        if size == 1 and not is_kept:
             yield Index()
             return
         counter = self._counter(name)
         head = f"for (int {counter} = 0; {counter} < {size}; ++{counter})"
         with self.inside(head, repeats=True):
             self._counters.append(counter)
-            yield Index.term(counter, size)
+            yield Index(((counter, 1),), 0, 0, max(size - 1, 0))
             self._counters.pop()
 
     @contextmanager
@@ -363,8 +371,8 @@ class Writer:
 
     def unrolls(self, size: int, *operands: CValue) -> bool:
         """Return whether so many elements are written one by one, given what they are made of."""
-        if size <= _UNROLLED or size > _UNROLLED_VARIABLES:
-            return size <= _UNROLLED
+        if size <= self.most_unrolled or size > self.most_variables:
+            return size <= self.most_unrolled
         return any("[" not in x.first() for x in operands if x.size)
 
     def _spread(self, value: CValue, target: Storage) -> CValue:
@@ -411,7 +419,7 @@ class Writer:
         """Return a value that is used so often: in memory, or still to be written."""
         if not value.cost or not value.size:
             return value
-        most = _LONG if value.size <= _UNROLLED else _LONG_IN_LOOPS
+        most = _LONG if value.size <= self.most_unrolled else _LONG_IN_LOOPS
         return self.stored(value, name=name) if uses > 1 or value.cost > most else value
 
     def may_overwrite(self, value: CValue) -> bool:
