@@ -55,11 +55,22 @@ int python_call(const struct python_functions *python, void *arrays$parameters) 
         ++open;
     }
     if (!status) {
-        void *thread = python->release_thread();
-        void *workspace = malloc($workspace_bytes + 1);
+        /* the workspace of the last call, whose pages are there, while Python's lock is held */
+        static void *last;
+        static size_t last_size;
+        size_t size = last ? last_size : 0;
+        void *workspace = last, *thread;
+        last = 0;
+        thread = python->release_thread();
+        if (!workspace || size < $workspace_bytes) {
+            free(workspace);
+            size = $workspace_bytes;
+            workspace = malloc(size + 1);
+        }
         status = workspace ? $call : -1;
-        free(workspace);
         python->acquire_thread(thread);
+        if (last) free(workspace);
+        else last = workspace, last_size = size;
     }
     while (open) python->release(&views[--open]);
     return status;

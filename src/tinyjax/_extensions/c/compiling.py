@@ -196,7 +196,7 @@ def library_code(name: str, source: str, flags: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
         file.write_text(source, encoding="utf-8")
-        command = [compiler(), "-std=c99", *flags, "-shared", "-fPIC", str(file), "-o", str(binary)]
+        command = [compiler(), "-std=c99", "-shared", "-fPIC", str(file), *flags, "-o", str(binary)]
         done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
         if done.returncode:
             raise errors.PlatformError(

@@ -35,7 +35,7 @@ from tinyjax.dtypes import HostArray
 INCLUDES: Final = "#include <stdbool.h>\n#include <stdint.h>"
 #: The modules whose rules are registered when this one is loaded.
 RULES: Final = (control, elementwise, matrices, moving, reducing)
-_LIBRARY: Final = "#include <math.h>\n#include <string.h>"
+LIBRARY: Final = "#include <math.h>\n#include <string.h>"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -338,7 +338,7 @@ def _text(
     words = rendering.words_of(w.body)
     unused = [f"    (void){x.name};" for x in (*ins, *outs) if x.name not in words]
     constants = [text for name, text in w.constants.items() if name in words]
-    before = [_LIBRARY, "\n".join(syntax.definitions(text)), "\n\n".join(constants)]
+    before = [LIBRARY, "\n".join(syntax.definitions(text)), "\n\n".join(constants)]
     own = f"{name}_in" if layout.sizes else name
     tables = [CParameter(x, ShapedArray(a.shape, a.dtype)) for x, a in w.tables.items()]
     head = _prototype(own, [*ins, *tables], outs, workspace) + " {"
