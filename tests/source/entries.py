@@ -155,7 +155,7 @@ def _of_entry(subject: Subject, lift: Lift, expected: list[tuple[Any, Any, Any]]
             again = float(fun(np.array(numbers)))
         except Exception as error:
             return f"wrong afterwards: {error!r}"
-        if again != value:
+        if again != value and not (np.isnan(again) and np.isnan(value)):
             return f"wrong afterwards: {again}, not {value}"
     return refused
 

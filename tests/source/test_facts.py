@@ -417,30 +417,6 @@ def test_reductions(function: Any) -> None:
     assert function([*x, facts.neutral_of(function)]) == result
 
 
-class Marked(np.ndarray):
-    """A subclass of ``numpy.ndarray``."""
-
-
-#: What functions of an array, or of two, are given after the first.
-AFTER_ARRAY: Final[dict[Any, Any]] = {
-    np.choose: (np.arange(24.0).reshape(2, 3, 4),),
-    np.clip: (0.0, 1.0),
-    np.dot: (np.eye(4),),
-    np.partition: (1,),
-    np.repeat: (2,),
-    np.take: ([0],),
-}
-
-
-@pytest.mark.parametrize("function", ordered(facts.KEEPING_CLASS), ids=name_of)
-def test_keeping_class(function: Any) -> None:
-    """A result has the class of the first argument."""
-    array = np.ones((2, 3, 4), int if function is np.choose else float)
-    arguments = AFTER_ARRAY.get(function, ())
-    assert type(function(array, *arguments)) is not Marked
-    assert type(function(array.view(Marked), *arguments)) is Marked
-
-
 #: Calls with arrays in the order of C, whose results have another one.
 REORDERING_CALLS: Final[dict[Any, str]] = {
     np.cross: "np.cross(x, x + 1, axis=0)",

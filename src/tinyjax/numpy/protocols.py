@@ -11,6 +11,7 @@ The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhe
 - but positions and counts (``_POSITIONS``) are int64, and sums, products and means compute bools
   and narrow integers in 64 bits (``_WIDENED``), as NumPy does. So ``np.mean(x > 0)`` is a float64.
 - lists and tuples of numbers are taken for arrays, and several results are tuples.
+- variances of too few elements are divided by zero, so that they are infinite.
 - of Hermitian matrices one triangle is read, as LAPACK does.
 - nothing is written: ``out=`` and functions that change an argument raise. ``a += x`` rebinds the
   name ``a`` to a traced array.
@@ -20,6 +21,7 @@ The differences between NumPy and ``tinyjax.numpy`` are resolved here, and nowhe
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -533,6 +535,31 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Array:
     return jnp.linalg.eigvalsh(of_triangle(a, upper=UPLO.upper() == "U"))
 
 
+def _spread(name: str) -> Callable[..., Any]:
+    """Return ``np.var`` or ``np.std``, which divide by zero where ``tinyjax.numpy`` gives NaN."""
+
+    @functools.wraps(getattr(np, name))
+    def computed(a: Any, *args: Any, **options: Any) -> Any:
+        ours, named = getattr(jnp, name), {**dict(zip(_OF_SPREADS, args, strict=False)), **options}
+        result, where = ours(a, **named), named.get("where")
+        less = named.pop("correction", None) or named.pop("ddof", 0)
+        if isinstance(less, Array) or less <= 0 or not result.size:
+            return result
+        count: Any = np.size(a) // result.size
+        if where is not None:
+            mask = jnp.broadcast_to(where, np.shape(a))
+            count = jnp.sum(mask, named.get("axis"), keepdims=named.get("keepdims", False))
+        elif count > less:
+            return result
+        return jnp.where(count > less, result, ours(a, **named) * jnp.inf)
+
+    return computed
+
+
+_OF_SPREADS: Final = ("axis", "dtype", "out", "ddof", "keepdims")
+var, std = _spread("var"), _spread("std")
+
+
 #: What there is for functions that ``tinyjax.numpy`` lacks, or that differ there.
 _OWN: Final[dict[str, Callable[..., Any]]] = {
     "astype": _astype,
@@ -544,5 +571,7 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
     "common_type": _common_type,
     "nan_to_num": _nan_to_num,
     "sliding_window_view": _sliding_window_view,
+    "std": std,
+    "var": var,
 }
 _FUNCTIONS: Final = _Functions()

@@ -69,10 +69,6 @@ _POINTS: Final = """
 block copy cov cross empty empty_like full full_like i0 isin linalg.tensordot
 linalg.tensorsolve ones ones_like pad piecewise roll tensordot where zeros zeros_like
 """
-#: Functions whose results are of the class of the first argument, of a subclass of ``ndarray``.
-_KEEPING_CLASS: Final = """
-around choose clip cumprod cumsum dot max mean min partition prod repeat round sort sum take trace
-"""
 #: Functions whose results may have another order of axes in memory than their arguments.
 _REORDERING: Final = "cross histogram2d linspace nanpercentile nanquantile unique"
 #: Functions that compute in the dtype of ``out``.
@@ -135,7 +131,6 @@ DISCRETE: Final = (_UFUNCS - _OF_FLOATS) | {*_functions(_DISCRETE)}
 POINTS: Final[frozenset[Any]] = frozenset(_functions(_POINTS))
 STEPS: Final[frozenset[Any]] = frozenset(_functions(_STEPS))
 CHOOSING: Final[frozenset[Any]] = frozenset(_functions(_CHOOSING))
-KEEPING_CLASS: Final[frozenset[Any]] = frozenset(_functions(_KEEPING_CLASS))
 REORDERING: Final[frozenset[Any]] = frozenset(_functions(_REORDERING))
 ACCUMULATING: Final[frozenset[Any]] = frozenset(_functions(_ACCUMULATING))
 OF_SEQUENCES: Final[frozenset[Any]] = frozenset(_functions(_OF_SEQUENCES))

@@ -125,6 +125,8 @@ _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.linalg.eigh: protocols.eigh,
     np.linalg.eigvalsh: protocols.eigvalsh,
     np.einsum: einsum,
+    np.std: protocols.std,
+    np.var: protocols.var,
     runtime.by_rows: own_rows,
     runtime.by_columns: own_columns,
     math.gamma: special.gamma,

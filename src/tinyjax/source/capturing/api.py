@@ -83,6 +83,9 @@ def _as_argument(x: Any) -> Any:
     """Return an argument as the program sees it: Python's numbers have 64 bits."""
     if isinstance(x, tr.Tracer) and x.weak_type and not x.shape:
         return ndarrays.number(ndarrays.wrap(x))
+    run = runs.current.get()
+    if run is not None and isinstance(x, tr.Tracer) and x.dtype == bool and not x.shape:
+        run.flags.append(x)
     return ndarrays.wrap(x)
 
 

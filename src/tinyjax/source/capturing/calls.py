@@ -334,9 +334,19 @@ def _is_number(x: Any) -> bool:
     return is_own and not issubclass(kind, (np.ndarray, Captured))
 
 
+_ARRAYS: Final = (np.ndarray, np.generic, Captured)
+
+
 def _makes_arrays(x: Any, *protocols: str) -> bool:
-    """Return whether an object becomes an array: by a method of the user's, or its elements."""
+    """Return whether an object becomes an array: by a method of the user's, or its elements.
+
+    Raises:
+        CaptureError: it says where the memory of an array is, which may be traced.
+    """
     kind = type(x)
+    says_where = hasattr(kind, "__array_interface__") and not issubclass(kind, _ARRAYS)
+    if says_where and may_reach_captured(x):
+        raise runs.refusal("__array_interface__", "Write __array__ in place of it.")
     is_own = is_captured_function(getattr(kind, "__array__", None)) or kind is FlatIterator
     return is_own and not any(hasattr(kind, name) for name in protocols)
 
@@ -416,7 +426,7 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     if not has_polynomial:
         args = _with_arrays(args, "__array_function__")
     if g in HANDLERS:
-        return HANDLERS[g](*args, **kwargs)
+        return ndarrays.with_class(g, args, kwargs, HANDLERS[g](*args, **kwargs))
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
         return call(own, *args[1:], **kwargs)
     if has_polynomial:

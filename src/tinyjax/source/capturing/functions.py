@@ -481,9 +481,12 @@ def _of_matrices(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
 
 @around(np.quantile, np.nanquantile, np.percentile, np.nanpercentile)
 def _of_quantiles(function: Any, before: Any, a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    """Let NumPy check the quantiles, if they are data."""
-    if not is_traced(q):
-        function([0.0], plain(q))
+    """Let NumPy check the quantiles; whether traced ones are any is a decision."""
+    most = 100 if "percentile" in function.__name__ else 1
+    numbers = ndarrays.unwrap(to_array(q))
+    is_outside = (numbers < 0) | (numbers > most)
+    if runs.decide(jnp.any(is_outside)) if is_traced(q) else np.any(is_outside):
+        function([0.0], -1)  # which raises what NumPy raises
     return before(a, q, *args, **kwargs)
 
 
@@ -636,12 +639,21 @@ for _kind in (np.float64, np.float32, np.complex128, np.complex64, np.int64, np.
 @handles(type)
 def _type(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1:
+        if type(args[0]) is ndarrays.CapturedScalar:
+            runs.check_no_flag(args[0]._value, "the class")
         return args[0].__class__ if is_captured(args[0]) else type(args[0])
     return type(*args, **kwargs)
 
 
+@handles(isinstance)
+def _isinstance(x: Any, classes: Any) -> bool:
+    if type(x) is ndarrays.CapturedScalar:
+        runs.check_no_flag(x._value, "the class")
+    return isinstance(x, classes)
+
+
 #: Functions that values under capture have the methods for.
-_OF_METHODS: Final = (int, isinstance, math.floor, math.ceil, math.trunc)
+_OF_METHODS: Final = (int, math.floor, math.ceil, math.trunc)
 HANDLERS.update(zip(_OF_METHODS, _OF_METHODS, strict=True))
 
 
@@ -715,13 +727,25 @@ def _stacked(xs: Sequence[Any]) -> Any:
     return jnp.stack([jnp.asarray(x, np.float64) for x in xs])
 
 
-def _statistic(formula: Callable[[Any], Any]) -> Callable[..., Any]:
+def _statistic(function: Callable[..., Any], formula: Callable[[Any], Any]) -> Callable[..., Any]:
     def ours(xs: Sequence[Any], *options: Any, **named: Any) -> Any:
         if options or named:
             raise runs.refusal("a statistic with weights or a given mean")
+        function([1.0] * min(len(xs), 2))  # which raises what Python raises for too few
         return formula(_stacked(xs))
 
     return ours
+
+
+_STATISTICS: Final[dict[Callable[..., Any], Callable[[Any], Any]]] = {
+    **dict.fromkeys((statistics.mean, statistics.fmean), lambda x: numeric.total([*x]) / len(x)),
+    statistics.geometric_mean: lambda x: jnp.exp(jnp.mean(jnp.log(x))),
+    statistics.harmonic_mean: lambda x: 1.0 / jnp.mean(1.0 / x),
+    statistics.pvariance: jnp.var,
+    statistics.pstdev: jnp.std,
+    statistics.variance: lambda x: jnp.var(x, ddof=1),
+    statistics.stdev: lambda x: jnp.std(x, ddof=1),
+}
 
 
 _register_numeric({**numeric.REAL, math.ldexp: lambda x, i: x * 2.0 ** int(i)})
@@ -731,14 +755,7 @@ _register_numeric(
         math.fsum: numeric.total,
         math.prod: lambda xs, start=1.0: functools.reduce(operator.mul, xs, start),
         math.dist: numeric.distance,
-        statistics.mean: _statistic(lambda x: numeric.total([*x]) / len(x)),
-        statistics.fmean: _statistic(lambda x: numeric.total([*x]) / len(x)),
-        statistics.geometric_mean: _statistic(lambda x: jnp.exp(jnp.mean(jnp.log(x)))),
-        statistics.harmonic_mean: _statistic(lambda x: 1.0 / jnp.mean(1.0 / x)),
-        statistics.pvariance: _statistic(jnp.var),
-        statistics.pstdev: _statistic(jnp.std),
-        statistics.variance: _statistic(lambda x: jnp.var(x, ddof=1)),
-        statistics.stdev: _statistic(lambda x: jnp.std(x, ddof=1)),
+        **{f: _statistic(f, formula) for f, formula in _STATISTICS.items()},
     },
     iterates=True,
 )

@@ -27,14 +27,30 @@ def check_mask(mask: Any) -> None:
 
 
 class CapturedMasked(CapturedSubclass):
-    """A masked array under capture, of which no element is masked."""
+    """A masked array under capture, of which no element is masked.
+
+    Attributes:
+        shared_mask: the program's array of truth values that is its mask, and may change.
+    """
 
     subclass = np.ma.MaskedArray
+    shared_mask: Any = np.ma.nomask
+    _baseclass: Any = np.ndarray
+
+    def take_over(self, model: Any) -> None:
+        """Take over the mask, of which this array has a part."""
+        if isinstance(model, CapturedMasked) and model._captured_memory is self._captured_memory:
+            self.shared_mask = model.shared_mask
+
+    @property
+    def _captured_value(self) -> Any:
+        check_mask(self.shared_mask)
+        return super()._captured_value
 
     @property
     def mask(self) -> Any:
-        """The mask: there is none."""
-        return np.ma.nomask
+        """The mask, in which no element is true."""
+        return self.shared_mask
 
     @mask.setter
     def mask(self, mask: Any) -> None:
@@ -102,7 +118,11 @@ def _masked(*args: Any, **kwargs: Any) -> Any:
     data = bound.get("data")
     if not ndarrays.is_captured(data) and not ndarrays.is_traced(data):
         return make(*map(ndarrays.plain, args), **ndarrays.mapped(ndarrays.plain, kwargs))
-    check_mask(bound.get("mask", np.ma.nomask))
+    mask = bound.get("mask", np.ma.nomask)
+    check_mask(mask)
     options = {name: bound[name] for name in ("dtype", "order", "ndmin") if name in bound}
     array = as_array(data, copy=bound.get("copy") or None, **options)
-    return as_subclass(array, np.ma.MaskedArray)
+    made = as_subclass(array, np.ma.MaskedArray, data)
+    if ndarrays.is_array(mask) or type(mask) is np.ndarray:
+        made.shared_mask = np.ma.nomask if bound.get("copy") or mask.dtype != bool else mask
+    return made

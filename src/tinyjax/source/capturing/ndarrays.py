@@ -24,6 +24,7 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.numpy.promotion import convert
 from tinyjax.source import facts
 from tinyjax.source.capturing import memories, runs, squares
 from tinyjax.source.ir import runtime, syntax
@@ -146,6 +147,8 @@ class Captured:
         return self._captured_copy()
 
     def __contains__(self, item: Any) -> bool:
+        if not is_array(self):
+            raise TypeError(f"argument of type {self.__class__.__name__!r} is not iterable")
         return bool(np.any(self == item))
 
     __trunc__ = __int__
@@ -528,6 +531,7 @@ class CapturedArray(Captured):
             whole = self._captured_memory.masked(left_out, whole)
         value = whole[key]
         made = laid_out(value, part)
+        made = like(self, made) if is_array(made) else made
         return made if part.flags.writeable or not is_array(made) else read_only(made)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -912,7 +916,13 @@ def _holds(x: Any, test: Callable[[Any], bool]) -> bool:
 
 
 def _is_single(x: Any) -> bool:
-    return isinstance(x, (Captured, np.ndarray)) and x.dtype in SINGLE
+    return isinstance(x, (Captured, np.ndarray, np.generic)) and x.dtype in _NARROW
+
+
+def _as_weak(x: Any) -> Any:
+    """Return a number of Python's as one that takes the dtype of others, as NumPy has it."""
+    is_number = type(x) is CapturedFloat
+    return CapturedFloat(convert(x._value, x.dtype, True)) if is_number else x
 
 
 def _is_wider(model: Any, result: Any) -> bool:
@@ -922,16 +932,17 @@ def _is_wider(model: Any, result: Any) -> bool:
     if not isinstance(model, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
         return False
     theirs, ours = np.dtype(model.dtype), np.dtype(result.dtype)
-    return bool(theirs.kind == ours.kind) and theirs.itemsize > ours.itemsize
+    is_alike = theirs.kind == ours.kind or {theirs.kind, ours.kind} == {"i", "u"}
+    return is_alike and theirs.itemsize > ours.itemsize
 
 
-def _widened(x: Any, dtype: Any = None) -> Any:
-    """Return numbers of 32 bits, or fewer, in a dtype; with 64 bits by default."""
+def _widened(x: Any) -> Any:
+    """Return numbers of 32 bits, or fewer, with 64 bits."""
     if type(x) in _CONTAINERS:
-        return mapped(functools.partial(_widened, dtype=dtype), x)
-    if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in SINGLE:
+        return mapped(_widened, x)
+    if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in _NARROW:
         return x
-    return x.astype(dtype or (np.complex128 if x.dtype.kind == "c" else np.float64))
+    return x.astype({"c": np.complex128, "f": np.float64}.get(x.dtype.kind, np.int64))
 
 
 def _model(x: Any) -> Any:
@@ -941,7 +952,14 @@ def _model(x: Any) -> Any:
     if not is_captured(x) or not isinstance(x._captured_value, Array):
         return plain(x)
     known = runs.example(x._captured_value)
-    model = np.ones(x.shape, x.dtype) if known is None else known
+    model: Any = np.ones(x.shape, x.dtype) if known is None else known
+    if known is None and x.dtype.kind == "f":  # of which a matrix has an inverse
+        model = np.sqrt(np.arange(1.0, x.size + 1)).reshape(x.shape).astype(x.dtype)
+    if type(x) is CapturedFloat:
+        return model.item()
+    if is_array(x) and type(x) is not CapturedArray:
+        is_masked = issubclass(x.subclass, np.ma.MaskedArray)
+        return model.view(np.ma.MaskedArray if is_masked else _OfSubclass)
     if not is_array(x) or x.ndim < 2:
         return model
     view: HostArray = x._captured_view
@@ -1148,6 +1166,11 @@ def cast_to(value: Array, dtype: Any) -> Array:
         return value
     if value.dtype.kind == "c" and dtype.kind in "fiu":
         value = jnp.real(value)
+    if value.dtype.kind == "f" and dtype.kind in "iu":  # as processors do it: those outside wrap
+        kind = np.int32 if dtype == np.int32 or dtype.itemsize < 4 else np.int64
+        least = float(np.iinfo(kind).min)
+        fits = (value >= least) & (value < -least)
+        value = jnp.where(fits, value, least).astype(kind)
     return value.astype(dtype)
 
 
@@ -1313,7 +1336,11 @@ def _nested(x: Any) -> Any:
     if type(x) in (list, tuple):
         if not is_traced(x):
             return np.asarray(plain(x))
-        return jnp.stack([jnp.asarray(_nested(item)) for item in x])
+        items = [jnp.asarray(_nested(item)) for item in x]
+        dtypes = {item.dtype for item in items}
+        if len(dtypes) > 1:
+            items = [item.astype(np.result_type(*dtypes)) for item in items]
+        return jnp.stack(items)
     if isinstance(x, np.ndarray) and x.dtype == object:
         return _nested(x.tolist())
     return np.asarray(x)
@@ -1360,6 +1387,10 @@ def of_values(
     """
     if any(map(has_objects, values)):
         return apply(*map(as_objects, inputs))
+    for value in values:
+        if getattr(value, "dtype", _DOUBLE) is not _DOUBLE:
+            apply = with_dtypes_of_numpy(ufunc, inputs, apply)
+            break
     if ufunc is np.power and _is_small_integer(values[1]):
         result = values[0] ** int(values[1])
     elif ufunc is np.multiply or ufunc is np.true_divide:
@@ -1371,8 +1402,6 @@ def of_values(
         check(ufunc, inputs, {}, result)
     if not isinstance(result, Array):
         return in_order_of(inputs, result) if is_traced(result) else follow(result)
-    if result.dtype in SINGLE and ufunc is not np.ldexp:
-        result = in_dtype_of_numpy(ufunc, values, result)
     if result.ndim < 2 or ufunc.signature is not None:
         return wrap(result)
     return in_order_of(inputs, result)
@@ -1396,22 +1425,73 @@ def _scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any, is_quotient: bool)
 
 
 #: Dtypes of results that NumPy may give with 64 bits.
-SINGLE: Final = {np.dtype(x) for x in (np.float16, np.float32, np.complex64)}
+_NARROW: Final = {np.dtype(x) for x in "bBhHiIefF"}
 
 
-def in_dtype_of_numpy(function: Callable[..., Any], values: Sequence[Any], result: Array) -> Array:
-    """Return the result of an operation in the dtype that NumPy computes it in.
+_DOUBLE: Final = np.dtype(np.float64)
+#: The numeric dtypes of NumPy that tinyjax has.
+_OF_NUMPY: Final = "?bBhHiIlLqQefdFD"
+#: Functions that give 0 for integers that are divided by 0.
+_DIVIDING: Final = (np.floor_divide, np.remainder, np.fmod)
 
-    Beside arrays of integers NumPy's numbers of 32 bits become ones of 64.
+
+def with_dtypes_of_numpy(
+    ufunc: np.ufunc, inputs: Sequence[Any], apply: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a universal function of values that computes in the dtypes of NumPy's.
+
+    Args:
+        ufunc: the function.
+        inputs: its operands, as the program sees them.
+        apply: the function of values.
     """
-    kinds = [x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else x for x in values]
-    if any(kind is bool or isinstance(kind, (list, tuple)) for kind in kinds):
-        return result
-    dtype = np.result_type(*kinds)
-    if dtype == result.dtype or dtype.kind not in "fc":
-        return result
-    made: Array = function(*[_widened(x, dtype) for x in values])
-    return made
+
+    def applied(*values: Any, **options: Any) -> Any:
+        kinds = tuple(map(_kind_of_operand, inputs, values))
+        if ufunc in _OF_TRUTHS and {*kinds} == {np.dtype(bool)}:
+            for value in values:
+                runs.check_no_flag(value, "an operator")
+        *dtypes, out = _loop(ufunc, kinds)
+        operands = [
+            value if getattr(value, "dtype", dtype) == dtype else _whole(value).astype(dtype)
+            for value, dtype in zip(values, dtypes, strict=True)
+        ]
+        result = apply(*operands, **options)
+        if not isinstance(result, Array) or out is None:
+            return result
+        if ufunc in _DIVIDING and out.kind in "iu":
+            result = jnp.where(operands[1] == 0, 0, result)
+        return result if result.dtype == out else result.astype(out)
+
+    return applied
+
+
+def _kind_of_operand(x: Any, value: Any) -> Any:
+    """Return the dtype of an operand; of a number of Python's its class."""
+    if type(x) is CapturedFloat:
+        return class_of(x)
+    return np.dtype(bool) if type(x) is bool else getattr(value, "dtype", type(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
+    """Return the dtypes of operands, and that of the first result.
+
+    Integers of which floats are computed become floats.
+
+    Raises:
+        TypeError: NumPy does not take operands of these kinds.
+    """
+    try:
+        dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+    except TypeError:
+        chars = [getattr(kind, "char", "") for kind in kinds if kind not in (int, float, complex)]
+        if all(char and char in _OF_NUMPY for char in chars):
+            raise
+        return (*kinds, None)
+    *operands, out = dtypes[: ufunc.nin + 1]
+    is_float = out.kind in "fc" and ufunc is not np.ldexp
+    return [*[out if is_float and x.kind in "biu" else x for x in operands], out]
 
 
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
@@ -1480,7 +1560,8 @@ def is_object(x: Any) -> bool:
     """Return whether NumPy makes an array of objects of a value, of which it calls methods."""
     kind = type(x)
     is_known = issubclass(kind, (Captured, np.generic, np.ndarray, int, float, complex, str, Array))
-    return not is_known and not any(hasattr(kind, name) for name in _OF_ARRAY_LIKES)
+    is_sequence = not issubclass(kind, (dict, set, frozenset))
+    return not is_known and not (is_sequence and any(hasattr(kind, x) for x in _OF_ARRAY_LIKES))
 
 
 #: What a class has of which NumPy makes arrays.
@@ -1519,15 +1600,21 @@ def _ufunc_of_traced(
     """Apply a universal function, or one of its methods, to traced values."""
     order = options.pop("order", "K") if method == "__call__" else "K"
     casting = options.get("casting", "same_kind")
+    inputs = [*map(to_array, inputs)] if method == "outer" else inputs
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
     values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
     if where is not True and method == "__call__":
         return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
     if where is not True:
         options["where"] = where
+    if method == "reduceat" and not is_traced(inputs[1]):
+        np.add.reduceat(np.zeros(np.shape(inputs[0])), *values[1:], **options)  # checks the places
     if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
         options["dtype"] = options.get("dtype") or outs[0].dtype
-    value = getattr(ufunc, method)(*values, **options)
+    function: Callable[..., Any] = getattr(ufunc, method)
+    if method in ("__call__", "outer") and not {"dtype", "signature"} & {*options}:
+        function = with_dtypes_of_numpy(ufunc, inputs, function)
+    value = function(*values, **options)
     models = inputs if method == "__call__" and ufunc.signature is None else ()
     return _put_outs(outs, in_order_of(models, value, order), None, casting)
 
@@ -1629,6 +1716,18 @@ def put_out(
 
 def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply a function of NumPy's to arguments of which some are under capture."""
+    return with_class(func, args, kwargs, _applied(func, args, kwargs))
+
+
+def with_class(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
+    """Return the result of a function in the class that NumPy gives it."""
+    for x in args:
+        if is_array(x) and type(x) is not CapturedArray and are_traced(args, kwargs):
+            return _in_class(result, _example_of(func, args, kwargs), x)
+    return result
+
+
+def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     handler = HANDLERS.get(func)
     if handler is not None:
         return handler(*args, **kwargs)
@@ -1651,9 +1750,24 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         squares.follow(func, [*map(unwrap, args)], result._captured_value)
     for check in runs.checks:
         check(func, args, kwargs, result)
-    if func in facts.KEEPING_CLASS and args and is_array(args[0]) and is_captured(result):
-        return like(args[0], result)
     return result
+
+
+def _in_class(result: Any, model: Any, owner: CapturedArray) -> Any:
+    """Return a result in the class of an example of it, which may be that of an argument."""
+    if type(result) in (list, tuple) and type(model) is type(result):
+        return type(result)([_in_class(*pair, owner) for pair in zip(result, model, strict=True)])
+    if isinstance(model, np.generic) and is_array(result):
+        return result[()]
+    if not isinstance(model, np.ndarray) or not isinstance(result, (np.ndarray, np.generic)):
+        return result
+    array = to_array(result) if is_captured(result) else array_of(np.array(result))
+    plain: CapturedArray = array._captured_plain()
+    return plain if type(model) is np.ndarray else like(owner, plain)
+
+
+class _OfSubclass(np.ndarray):
+    """An example of an array of a subclass of the program's, whose code does not run."""
 
 
 def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -1719,6 +1833,10 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if out is not None and func in facts.ACCUMULATING and len(args) < 3:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
+        if _holds((args, kwargs), _is_single):
+            lists = (list,) if func is np.select else ()
+            args = [mapped(_as_weak, x) if isinstance(x, lists) else _as_weak(x) for x in args]
+            kwargs = mapped(_as_weak, kwargs)
         result = wrap(with_values(func, args, kwargs))
         is_single = _holds(result, _is_single)
         if is_single or func in facts.REORDERING or _holds((args, kwargs), _is_permuted):
@@ -1915,6 +2033,8 @@ def of_numbers(
         raise ZeroDivisionError("float division by zero")
     left = x._value if type(x) in OF_PYTHON else x
     right = y._value if type(y) in OF_PYTHON else y
+    if ufunc in _ORDERED and complex in (class_of(x), class_of(y)):
+        raise TypeError(f"'{ufunc.__name__}' not supported between instances of 'complex'")
     result = wrap(squares.follow(ufunc, (left, right), (apply or ufunc)(left, right)))
     if ufunc in COMPARED or of_bools:
         return CapturedBool(result._value) if is_captured(result) else bool(result)
@@ -1987,7 +2107,10 @@ _COMPARISONS: Final = _ufuncs(
     x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
 )
 COMPARED: Final = {*_COMPARISONS.values()}
+_ORDERED: Final = COMPARED - {np.equal, np.not_equal}
 _ARITHMETIC: Final = _ufuncs(syntax.BINARY.values())
+#: Operators of truth values that Python takes as integers, and NumPy does not.
+_OF_TRUTHS: Final = {np.invert, *_ARITHMETIC.values()} - {*_BITWISE, np.true_divide}
 #: The functions of NumPy's operators, by the names of their methods.
 OPERATORS: Final = {
     **{f"__{name}__": ufunc for name, ufunc in {**_ARITHMETIC, **_COMPARISONS}.items()},
@@ -2003,6 +2126,11 @@ def _compared(flat: FlatIterator, other: Any, ufunc: np.ufunc) -> Any:
     return ufunc(flat.array.flatten(), other)
 
 
+def _divmod(x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+HANDLERS[np.divmod] = _divmod
 for _name, _ufunc in _COMPARISONS.items():
     setattr(FlatIterator, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
 

@@ -36,6 +36,7 @@ class Run:
         generators: the generators of random numbers that it seeds.
         matrices: the sparse matrices that code in C, or unwatched, has made in it.
         squares: sums of squares of which some are zero, by their identities.
+        flags: truth values among the arguments, which may be Python's or NumPy's.
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
@@ -47,6 +48,7 @@ class Run:
     generators: randomness.SeededGenerators = attrs.field(factory=randomness.SeededGenerators)
     matrices: dict[int, weakref.ref[Any]] = attrs.field(factory=dict)
     squares: dict[int, Tracer] = attrs.field(factory=dict)
+    flags: list[Tracer] = attrs.field(factory=list)
 
 
 class Handling:
@@ -94,6 +96,17 @@ def refusal(what: str, advice: str = "") -> CaptureError:
         + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
     ).at(frames.user_location())
     return note_refusal(error)
+
+
+def check_no_flag(value: Any, what: str) -> None:
+    """Check that a truth value is certainly Python's, or NumPy's.
+
+    Raises:
+        CaptureError: it is an argument.
+    """
+    run = current.get()
+    if run is not None and any(value is flag for flag in run.flags):
+        raise refusal(f"{what} of a truth value, Python's or NumPy's,", "Make the argument static.")
 
 
 def check_in_place() -> None:

@@ -35,6 +35,9 @@ class CapturedSubclass(CapturedArray):
 
     overrides_methods: bool = False
 
+    def take_over(self, model: Any) -> None:
+        """Take over what is known of an array that this one is a view of."""
+
     def _captured_plain(self) -> CapturedArray:
         """Return the array as one of ``numpy.ndarray``."""
         return CapturedArray(self._captured_memory, self._captured_view, self, _same)
@@ -129,6 +132,7 @@ def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
         memory.is_shared = True
         array = CapturedArray(memory, array)
     made = captured_class(subclass)(array._captured_memory, array._captured_view, array, _same)
+    made.take_over(array if model is None else model)
     finalize = subclass.__array_finalize__
     if type(finalize) is FunctionType and subclass not in CLASSES:
         call(finalize, made, array if model is None else model)
@@ -237,6 +241,8 @@ def new_array(
 
 def _view(array: Any, subclass: Any = np.ndarray, model: Any = None) -> Any:
     is_class = isinstance(subclass, type) and issubclass(subclass, np.ndarray)
+    if issubclass(type(array), np.ndarray):
+        return np.ndarray.view(array, subclass)  # not the method of its class, which may call this
     if not ndarrays.is_captured(array) or not is_class:
         return array.view(subclass)
     return as_subclass(array, subclass, model)
