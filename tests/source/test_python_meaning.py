@@ -378,7 +378,12 @@ def test_expressions_are_compiled_and_mapped_alike() -> None:
             if not any(isinstance(x, (Exception, list)) for x in found):
                 chosen.append((expression, found))
         text = ", ".join(f"({expression})" for expression, _ in chosen)
-        compiled = tinyjax.jit(function_of(f"({text})"), control_flow="source")
+        fun = function_of(f"({text})")
+
+        def of_python(a: Any, b: Any, m: Any, n: Any) -> Any:
+            return fun(float(a), float(b), int(m), int(n))
+
+        compiled = tinyjax.jit(of_python, control_flow="source")
         columns = [jnp.array(column) for column in zip(*POINTS, strict=True)]
         mapped = tinyjax.vmap(compiled)(*columns)
         for i, point in enumerate(POINTS):

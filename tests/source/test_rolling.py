@@ -186,7 +186,7 @@ def continued(x: Any) -> Any:
 def extremes_and_truth_values(x: Any) -> Any:
     hits: Any = 0
     for k in range(30):
-        hits += (x > 0.08 * k) + (k > 10)
+        hits += int(x > 0.08 * k) + (k > 10)
         hits += max(k, 5) // 4 if x < min(k * 0.1, 2.0) else 0
     return hits * x
 

@@ -148,8 +148,9 @@ class Carry:
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """Return the values for the first block, with other arrays and perhaps a count."""
         varying = [x for place, x in self.parts().items() if self.varies(place)]
+        layouts = self.run.session.layouts
         for array, part in zip(arrays, varying, strict=False):
-            self.run.session.layouts.follow(array, part)
+            layouts.join(array, [layouts.traits_of(part)])
         count_of_parts = len(arrays) - len(self.buffers)
         for buffer, content in zip(self.buffers, arrays[count_of_parts:], strict=True):
             buffer.content = content

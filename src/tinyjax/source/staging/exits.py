@@ -77,13 +77,11 @@ class Slot:
 
     Attributes:
         index: the index of the part among the piece's results.
-        is_point: whether the part is an array without axes, and no number.
-        is_own: whether the part is an array of tinyjax's.
+        traits: what is known of the part.
     """
 
     index: int
-    is_point: bool = False
-    is_own: bool = False
+    traits: session.Traits = attrs.field(factory=session.Traits)
 
 
 @attrs.frozen(eq=False)
@@ -262,8 +260,7 @@ def flatten_outcome(
         if not (isinstance(part, staging.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            layouts = here.layouts
-            slots[id(part)] = Slot(len(arrays), layouts.is_point(part), layouts.is_own(part))
+            slots[id(part)] = Slot(len(arrays), here.layouts.traits_of(part))
             arrays.append(part)
         return slots[id(part)]
 
@@ -408,11 +405,9 @@ def choose(
         )
     layouts = session.this_session().layouts
     for array, part in zip(arrays, choices, strict=False):
-        sides = (part.first, part.second)
-        if any(x.is_point if isinstance(x, Slot) else layouts.is_point(x) for x in sides):
-            layouts.points[id(array)] = array
-        if all(x.is_own if isinstance(x, Slot) else layouts.is_own(x) for x in sides):
-            layouts.own[id(array)] = array
+        sides = [x for x in (part.first, part.second) if x is not None]
+        traits = [x.traits if isinstance(x, Slot) else layouts.traits_of(x) for x in sides]
+        layouts.join(array, traits)
     return StagedPiece(first.staged, values, exit_part).outcome(arrays)
 
 

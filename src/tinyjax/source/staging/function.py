@@ -424,7 +424,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         )
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
-        return other(*args, **kwargs)
+        return opaque_calls.with_class(fun, other(*args, **kwargs))
     if opaque_calls.takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
@@ -440,7 +440,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         raise staging_values.not_staged(
             f"{fun.__module__}.{fun.__qualname__} is not staged: it may change arrays in place."
         )
-    result = fun(*opaque_calls.plain_arguments(args), **kwargs)
+    result = opaque_calls.with_class(fun, fun(*opaque_calls.plain_arguments(args), **kwargs))
     if session is not None:
         session.generators.follow(fun, args, kwargs, result)
     return result

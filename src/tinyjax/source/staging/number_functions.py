@@ -141,7 +141,9 @@ def rounded(value: Any, ndigits: Any = None) -> Any:
         return jnp.round(value, ndigits or 0)
     if operators.is_integer(value):
         digits = -(ndigits or 0)
-        return _integer(value) if digits <= 0 else _rounded_integer(_integer(value), digits)
+        whole = _integer(value) if digits <= 0 else _rounded_integer(_integer(value), digits)
+        is_numpys = ndigits is not None and not operators.is_of_python(value)
+        return convert(whole, value.dtype, False) if is_numpys else whole
     if ndigits is None:
         return operators.to_integer(jnp.round)(value)
     return _rounded_float(value, ndigits)

@@ -19,13 +19,15 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lax
+from tinyjax import dtypes, lax, tree
 from tinyjax.core.values import Array
-from tinyjax.numpy.promotion import convert
+from tinyjax.numpy import protocols
+from tinyjax.numpy.promotion import convert, strong
 from tinyjax.source import numeric
 from tinyjax.source.adjoint.equivalents import ListCounterpart, counterpart, list_counterpart
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators, values as staging_values
+from tinyjax.source.staging.session import this_session
 from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
 
 Leaf = Callable[..., Any]
@@ -53,7 +55,7 @@ def of_floats(function: Leaf) -> Leaf:
 def complex_of(real: Any = 0.0, imag: Any = 0.0) -> Any:
     """``complex``."""
     if any(jnp.iscomplexobj(x) for x in (real, imag)):
-        return real + imag * 1j
+        return operators.python_number(real + imag * 1j)
     parts = jnp.broadcast_arrays(*[jnp.asarray(operators.floating(x)) for x in (real, imag)])
     return convert(lax.complex(*parts), dtypes.scalar_dtype(complex), weak_type=True)
 
@@ -65,7 +67,9 @@ def of_points(function: Leaf) -> Leaf:
 
 def of_complex(function: Leaf) -> Leaf:
     """Return a function of ``cmath``, which takes real numbers for complex ones."""
-    return lambda *args: function(*[x if jnp.iscomplexobj(x) else x + 0j for x in args])
+    return lambda *args, **options: function(
+        *[x if jnp.iscomplexobj(x) else x + 0j for x in args], **options
+    )
 
 
 def item_of(value: Any, index: Any) -> Any:
@@ -78,12 +82,23 @@ def item_of(value: Any, index: Any) -> Any:
         case tuple() | list() | range() | dict() if is_undecided(index):
             return operators.item_at(value, index)
         case np.ndarray() | Array():
+            _check_index(value, index)
             return jnp.asarray(value)[_of_arrays(index)]
         case tuple() | list() | range() | dict() if operators.is_scalar(index):
             index_value: Any = index.item()
             return value[index_value]
         case _:
             return value[index]
+
+
+def _check_index(array: Any, index: Any) -> None:
+    """Check that an index that is known is one of an array; tinyjax's are indexed as JAX's are.
+
+    Raises:
+        IndexError: it is out of bounds.
+    """
+    if not holds_tracer(index) and not this_session().layouts.is_own(array):
+        np.broadcast_to(np.False_, array.shape)[index]
 
 
 def _of_arrays(index: Any) -> Any:
@@ -111,10 +126,12 @@ def of_lists(function: Leaf) -> Leaf:
 def single(array: Array, *index: int) -> Any:
     """``array.item``."""
     if index:
-        return array[index] if len(index) > 1 else jnp.ravel(array)[index[0]]
-    if array.size != 1:
+        item = item_of(*((array, index) if len(index) > 1 else (jnp.ravel(array), index[0])))
+    elif array.size == 1:
+        item = jnp.reshape(array, ())
+    else:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return jnp.reshape(array, ())
+    return operators.python_number(item)
 
 
 def viewed(array: Array, dtype: Any = None) -> Array:
@@ -139,7 +156,31 @@ def identified(value: Any) -> int:
 
 def listed(array: Array) -> Any:
     """``array.tolist``."""
-    return [listed(array[i]) for i in range(array.shape[0])] if array.ndim else array
+    if array.ndim:
+        return [listed(array[i]) for i in range(array.shape[0])]
+    return operators.python_number(array)
+
+
+def averaged(a: Any, axis: Any = None, weights: Any = None, *args: Any, **options: Any) -> Any:
+    """``np.average``."""
+    if weights is not None:
+        total = jnp.sum(jnp.asarray(weights), axis if np.ndim(weights) == np.ndim(a) else None)
+        error = ZeroDivisionError("Weights sum to zero, can't be normalized")
+        operators.check(jnp.any(total == 0), error)
+    return list_counterpart(np.average)(a, axis, weights, *args, **options)
+
+
+def of_quantiles(function: Any) -> Leaf:
+    """Return ``np.quantile`` or one of its kin, which checks the quantiles."""
+    name, most = function.__name__, 100 if "percentile" in function.__name__ else 1
+    message = f"{name.removeprefix('nan').title()}s must be in the range [0, {most}]"
+
+    def applied(a: Any, q: Any, *args: Any, **options: Any) -> Any:
+        bounds = jnp.asarray(q)
+        operators.check(jnp.any((bounds < 0) | (bounds > most)), ValueError(message))
+        return list_counterpart(function)(a, q, *args, **options)
+
+    return applied
 
 
 operators.METHODS.update(
@@ -163,7 +204,9 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     operator.is_not: lambda x, y: not operators.same(x, y),
     **dict.fromkeys(runtime.AUGMENTING, operators.changed),
     builtins.pow: operators.power,
-    builtins.divmod: lambda x, y: (operators.floor_divide(x, y), operators.remainder(x, y)),
+    **dict.fromkeys((builtins.divmod, np.divmod), operators.quotient_and_remainder),
+    np.floor_divide: operators.floor_divide,
+    np.remainder: operators.remainder,
     builtins.type: operators.class_of,
     builtins.isinstance: operators.is_instance,
     np.isscalar: operators.is_number,
@@ -187,6 +230,10 @@ REPLACED: Final[dict[Any, Leaf]] = {
     operator.matmul: matrix_product,
     Array.item: single,
     Array.view: viewed,
+    Array.std: protocols.std,
+    Array.var: protocols.var,
+    np.average: averaged,
+    **{f: of_quantiles(f) for f in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile)},
     builtins.id: identified,
     Array.tolist: listed,
     operator.contains: lambda container, item: operators.contained(item, container),
@@ -212,7 +259,6 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.reversed: operators.in_reverse,
     **{f: of_floats(ours) for f, ours in numeric.REAL.items()},
     **{f: of_complex(ours) for f, ours in numeric.COMPLEX.items()},
-    cmath.isclose: of_floats(numeric.COMPLEX[cmath.isclose]),
     cmath.polar: of_complex(lambda z: (jnp.abs(z), jnp.angle(z))),
     cmath.rect: lambda r, phi: r * (jnp.cos(phi) + 1j * jnp.sin(phi)),
     math.comb: number_functions.combinations,
@@ -273,6 +319,16 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     return ours if is_known else None  # NumPy's protocols know its options
 
 
+def with_class(function: Any, result: Any) -> Any:
+    """Return the result of a call, in which NumPy gives no numbers of Python's."""
+    is_numpys = (getattr(function, "__module__", None) or "").startswith("numpy")
+    return tree.map(_strong, result) if is_numpys else result
+
+
+def _strong(x: Any) -> Any:
+    return strong(x) if isinstance(x, Array) else x
+
+
 def _replaced_method(owner: Any, method: Any, operands: tuple[Any, ...]) -> Leaf | None:
     """Return the function to call in place of a method of a text, a sequence or an array."""
     name = method.__name__
@@ -316,16 +372,12 @@ def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
     if function in _GOING_THROUGH:
         return any(is_undecided(x) and x.shape for x in operands)
     if function is operator.getitem:
-        if isinstance(operands[0], Array) and _has_list(operands[1]):
+        if isinstance(operands[0], Array):
             return True
         if operators.is_scalar(operands[1]) and operands[1].dtype.kind == "b":
             return True
         return holds_tracer(operands[1], undecided=not isinstance(operands[0], np.ndarray))
     return holds_tracer(operands, undecided=function in _DECIDING)
-
-
-def _has_list(index: Any) -> bool:
-    return isinstance(index, list) or (isinstance(index, tuple) and any(map(_has_list, index)))
 
 
 def makes_text(function: Any) -> bool:

@@ -15,14 +15,12 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.tracing import Tracer, trace as tr
 from tinyjax.core.values import Array
-from tinyjax.numpy.promotion import convert
+from tinyjax.numpy.promotion import convert, strong
 from tinyjax.source.ir import find, runtime
 from tinyjax.source.staging import values as staging_values
-from tinyjax.source.staging.session import current_session, raised_by, this_session
+from tinyjax.source.staging.session import Layouts, current_session, raised_by, this_session
 
 # Queries on traced values: comparisons, truth values, and classes.
-#
-# A traced scalar is a Python number, and of the class of one.
 
 
 Binary = Callable[[Any, Any], Any]
@@ -57,6 +55,9 @@ def compare(operation: Binary) -> Binary:
     def applied(x: Any, y: Any) -> Any:
         if any(isinstance(x, kind) and isinstance(y, kind) for kind in (tuple, list)):
             return _compare_items(operation, x, y)
+        is_order = operation not in (operator.eq, operator.ne)
+        if is_order and is_numeric(x, y) and any(map(jnp.iscomplexobj, (x, y))):
+            raise TypeError("the order of complex numbers is not defined")
         if type(x) is int:
             return operation(as_number(x, y), y)
         return operation(x, as_number(y, x)) if type(y) is int else operation(x, y)
@@ -85,6 +86,8 @@ def contained(item: Any, container: Any) -> Any:
         bool(item)  # raises the error for traced values
     match container:
         case Array() | np.ndarray():
+            if is_scalar(container) and not _may_be_point(container):
+                raise TypeError(f"argument of type {number_class(container)} is not iterable")
             return jnp.any(jnp.asarray(container) == item)
         case Steps():
             return _in_range(item, container)
@@ -160,7 +163,16 @@ def _chosen(better: Array, value: Any, best: Any) -> Any:
         raise staging_values.not_staged(
             "which of several arrays is taken depends on traced values. Write np.where(c, x, y)."
         )
-    return jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
+    chosen = jnp.where(better, staging_values.as_array(value), staging_values.as_array(best))
+    return _one_of(chosen, (value, best))
+
+
+def _one_of(number: Any, values: Iterable[Any]) -> Any:
+    """Record that a number is one of several values, and return it."""
+    layouts = _layouts()
+    if is_scalar(number):
+        layouts.join(number, [layouts.traits_of(value) for value in values])
+    return number
 
 
 def least(*values: Any, **options: Any) -> Any:
@@ -195,10 +207,15 @@ def in_order(values: Any, **options: Any) -> Any:
     step = -1 if reverse else 1
     order = jnp.lexsort([column[::step] for column in reversed(columns.arrays)])[::step]
     ordered = [array[::step][order] for array in rows.arrays]
-    return [Rows(tuple(ordered), rows.length, rows.structure).item(i) for i in range(rows.length)]
+    ordered_rows = Rows(tuple(ordered), rows.length, rows.structure)
+    return [_one_of(ordered_rows.item(i), values) for i in range(rows.length)]
 
 
 # Classes
+
+#
+# A traced scalar of a weak type is a number of Python's, and so is a truth value known to be one.
+# Others are numbers of NumPy's, or may be.
 
 _PYTHON: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _ARRAYS: Final = (np.ndarray, np.generic)
@@ -209,13 +226,41 @@ def number_class(value: Array) -> type:
     return _PYTHON.get(value.dtype.kind, float)
 
 
+def is_of_python(value: Any) -> bool:
+    """Return whether a number is certainly one of Python's."""
+    return _layouts().is_of_python(value)
+
+
+def _layouts() -> Layouts:
+    """Return what is known of the arrays of the staging that goes on."""
+    session = current_session.get()
+    return Layouts() if session is None else session.layouts
+
+
+def _answer(value: Array, query: Callable[[type], bool], what: str) -> bool:
+    """Return what holds of the class of a traced scalar.
+
+    Raises:
+        NotStagedError: it differs between the classes that the scalar may be of.
+    """
+    kinds = [number_class(value)]
+    if not is_of_python(value):
+        kinds += [value.dtype.type, *[np.ndarray] * _may_be_point(value)]
+    answers = {query(kind) for kind in kinds}
+    if len(answers) == 1 and id(value) not in _layouts().mixed:
+        return answers.pop()
+    raise staging_values.not_staged(f"{what} is not known of a traced number of {value.dtype}.")
+
+
 def class_of(*args: Any) -> Any:
     """``type(value)``."""
     (value,) = args
     if isinstance(value, staging_values.TracedText):
         return str
-    if is_scalar(value) and not _may_be_point(value):
-        return number_class(value)
+    if is_scalar(value):
+        kind = number_class(value)
+        _answer(value, lambda one: one is kind, "the class")
+        return kind
     if isinstance(value, Tracer):
         raise _unknown(value, "the class")
     return type(value)
@@ -226,24 +271,30 @@ def is_instance(value: Any, classes: Any) -> bool:
 
     Raises:
         errors.SourceError: it depends on the arguments of the program.
+        NotStagedError: it depends on whether a number is Python's.
     """
     if isinstance(value, staging_values.TracedText):
         return issubclass(str, classes)
     if not isinstance(value, Tracer) and not is_scalar(value):
         return isinstance(value, classes)
-    several, scalar = _flat(classes), is_scalar(value)
-    if _may_be_point(value):
-        raise _unknown(value, "the class")
-    kind = number_class(value) if scalar else Array
-    if any(issubclass(kind, one) for one in several):
+    several = _flat(classes)
+    unknown: tuple[type, ...] = (Array, np.ndarray)
+    if is_scalar(value):
+        numbers = tuple([one for one in several if not issubclass(one, unknown)])
+        what = f"whether it is a {several[0].__name__}"
+        if numbers and _answer(value, lambda kind: issubclass(kind, numbers), what):
+            return True
+        if is_of_python(value):
+            unknown = (Array,)
+        elif any(issubclass(Array, one) for one in several):
+            return True
+    elif any(issubclass(Array, one) for one in several):
         return True
-    unknown = [one for one in several if issubclass(one, _ARRAYS) or issubclass(one, Array)]
-    if scalar and not value.weak_type and any(issubclass(Array, one) for one in unknown):
-        return True
-    if scalar and value.weak_type:
-        unknown = [one for one in unknown if issubclass(one, Array)]
-    if unknown:
-        raise _unknown(value, f"whether it is a {unknown[0].__name__}")
+    else:
+        unknown = (*unknown, np.generic)
+    for one in several:
+        if issubclass(one, unknown):
+            raise _unknown(value, f"whether it is a {one.__name__}")
     return False
 
 
@@ -256,8 +307,7 @@ def is_number(value: Any) -> bool:
 
 def _may_be_point(value: Any) -> bool:
     """Return whether a value may be an array of NumPy without axes, and no number."""
-    session = current_session.get()
-    return session is not None and is_scalar(value) and session.layouts.is_point(value)
+    return is_scalar(value) and _layouts().is_point(value)
 
 
 def _flat(classes: Any) -> list[type]:
@@ -278,15 +328,18 @@ def has_attribute(value: Any, name: str) -> bool:
     """``hasattr(value, name)``."""
     if not is_scalar(value):
         return hasattr(value, name)
-    result = hasattr(number_class(value), name)
-    if result != hasattr(value, name):
-        raise _unknown(value, f"whether it has an attribute {name}")
+    what = f"whether it has an attribute {name}"
+    result = _answer(value, lambda kind: hasattr(kind, name), what)
+    if is_of_python(value) and result != hasattr(value, name):
+        raise _unknown(value, what)
     return result
 
 
 def attribute_of(value: Any, name: str, *default: Any) -> Any:
     """``getattr(value, name)``."""
     if is_scalar(value):
+        if name == "__class__":
+            return class_of(value)
         if default:
             return getattr(value, name) if has_attribute(value, name) else default[0]
         kind = number_class(value)
@@ -312,10 +365,10 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 # What Python's operators mean for traced scalars.
 #
-# A traced scalar is a Python number, so truth values are added as 0 and 1, integers have 64 bits,
-# and the quotient of two integers is a float. Arrays with axes mean what they mean in
-# ``tinyjax.numpy``. Where Python would raise an exception, or give a value of another type
-# depending on a traced value, the program checks that when it runs.
+# For numbers of Python's, truth values are added as 0 and 1, integers have 64 bits, and the
+# quotient of two integers is a float. Other arrays mean what they mean in ``tinyjax.numpy``. Where
+# Python would raise an exception, or give a value of another type depending on a traced value, the
+# program checks that when it runs.
 
 
 def is_scalar(x: object) -> TypeGuard[Array]:
@@ -335,13 +388,28 @@ def integer(x: Array) -> Array:
     return convert(x, dtypes.int64, True)
 
 
+def python_number(x: Array) -> Array:
+    """Return a scalar as a number of Python's, of no less than the default precision.
+
+    A truth value is returned as it is.
+    """
+    if is_integer(x):
+        return x if x.dtype == dtypes.bool_ else integer(x)
+    default = dtypes.scalar_dtype(number_class(x))
+    return convert(x, max(x.dtype, default, key=lambda dtype: dtype.itemsize), True)
+
+
 def floating(x: Any) -> Any:
-    """Return a number as a float, where it is an integer."""
-    return (
-        convert(staging_values.as_array(x), dtypes.scalar_dtype(float), True)
-        if is_integer(x)
-        else x
-    )
+    """Return a number as a float of Python's.
+
+    Raises:
+        TypeError: it is an array, or complex.
+    """
+    if isinstance(x, Array) and (x.shape or x.dtype.kind == "c"):
+        raise TypeError("only real numbers are converted to Python's float")
+    if is_integer(x):
+        return convert(staging_values.as_array(x), dtypes.scalar_dtype(float), True)
+    return python_number(x) if is_scalar(x) else x
 
 
 def as_number(x: Any, other: Any = None) -> Any:
@@ -350,12 +418,26 @@ def as_number(x: Any, other: Any = None) -> Any:
     Args:
         x: the operand.
         other: the other one; a large Python integer becomes an integer or a float as this is.
+
+    Raises:
+        NotStagedError: both are truth values, perhaps of NumPy's, which operators keep as such.
     """
     if is_scalar(x):
-        return integer(x) if x.dtype == dtypes.bool_ else widened(x)
+        return _as_integer(x, other) if x.dtype == dtypes.bool_ else widened(x)
     if type(x) is int and not -(2**31) <= x < 2**31 and is_scalar(other) and other.weak_type:
         return staging_values.as_array(x) if is_integer(other) else float(x)
     return x
+
+
+def _as_integer(x: Array, other: Any) -> Array:
+    if is_of_python(x):
+        return integer(x)
+    if other is None or _is_truth(other):
+        raise staging_values.not_staged("an operator of truth values is not: they may be NumPy's.")
+    if not is_of_python(other):
+        return x
+    kind = int if is_integer(other) else number_class(staging_values.as_array(other))
+    return convert(x, dtypes.scalar_dtype(kind))
 
 
 def widened(x: Any) -> Any:
@@ -453,7 +535,7 @@ def bitwise(operation: Binary) -> Binary:
 
 
 def _is_truth(x: Any) -> bool:
-    return isinstance(x, bool) or (is_scalar(x) and x.dtype == dtypes.bool_)
+    return isinstance(x, (bool, np.bool_)) or (is_scalar(x) and x.dtype == dtypes.bool_)
 
 
 add: Final = arithmetic(operator.add, size=operator.add)
@@ -465,7 +547,9 @@ def divide(x: Any, y: Any) -> Any:
     """``x / y``."""
     _check_divisor(x, y)
     if is_numeric(x, y) and is_integer(x) and is_integer(y):
-        x, y = floating(x), floating(y)
+        operands = floating(x), floating(y)
+        is_python = is_of_python(x) and is_of_python(y)
+        x, y = operands if is_python else map(strong, operands)
     return operator.truediv(x, y)
 
 
@@ -483,12 +567,26 @@ def _check_divisors(message: str, x: Any, y: Any) -> None:
         check(y == 0, ZeroDivisionError(message))
 
 
-floor_divide: Final = arithmetic(
-    operator.floordiv, functools.partial(_check_divisors, "integer division or modulo by zero")
-)
-remainder: Final = arithmetic(
-    operator.mod, functools.partial(_check_divisors, "integer modulo by zero")
-)
+def _division(operation: Binary, message: str) -> Binary:
+    """Return ``//`` or ``%``, which for arrays of integers gives 0 where the divisor is 0."""
+    plain = arithmetic(operation, functools.partial(_check_divisors, message))
+
+    def applied(x: Any, y: Any) -> Any:
+        result = plain(x, y)
+        if is_numeric(x, y) or not is_integer(result) or (_is_number(y) and y):
+            return result
+        return jnp.where(y == 0, 0, result)
+
+    return applied
+
+
+floor_divide: Final = _division(operator.floordiv, "integer division or modulo by zero")
+remainder: Final = _division(operator.mod, "integer modulo by zero")
+
+
+def quotient_and_remainder(x: Any, y: Any) -> tuple[Any, Any]:
+    """``divmod``."""
+    return floor_divide(x, y), remainder(x, y)
 
 
 def modulo(x: Any, y: Any) -> Any:
@@ -540,6 +638,7 @@ def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def invert(x: Any) -> Any:
     """``~x``."""
     if is_scalar(x) and x.dtype == dtypes.bool_:
+        as_number(x)
         raise errors.SourceError(
             "~ of a traced truth value is not taken: Python's ~True is -2, and NumPy's is False. "
             "Write not x, or ~int(x)."
@@ -836,12 +935,12 @@ def item_at(value: Any, index: Any) -> Any:
     if isinstance(value, dict):
         return _entry_at(value, index)
     if index.dtype.kind == "b":
-        index = integer(index)
+        index = as_number(index)
     items = as_items(value) if isinstance(value, (tuple, list, range)) else None
     if items is not None:
         if isinstance(items, Steps):
             index = jnp.where(index < 0, index + items.length, index)
-        return items.item(index)
+        return _one_of(items.item(index), value)
     return value[index]
 
 

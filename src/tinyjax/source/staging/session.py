@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import functools
 import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
+from weakref import WeakValueDictionary
 
 import attrs
 import numpy as np
@@ -24,6 +26,7 @@ from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.ir.randomness import SeededGenerators
 from tinyjax.source.staging import graph as staging_graph
 from tinyjax.source.staging.values import (
+    Known,
     MutableArray,
     StagingError,
     contents_of,
@@ -116,6 +119,25 @@ class Iteration:
 # Shared data
 
 
+@attrs.frozen
+class Traits:
+    """Properties of a value that its type does not tell.
+
+    Attributes:
+        is_point: whether it may be an array without axes, and no number.
+        is_own: whether it is an array of tinyjax's.
+        is_of_python: whether it is certainly a number of Python's.
+        is_mixed: whether it may be a number of several classes.
+        kind: the kind of its dtype.
+    """
+
+    is_point: bool = False
+    is_own: bool = False
+    is_of_python: bool = False
+    is_mixed: bool = False
+    kind: str = ""
+
+
 @attrs.define(eq=False)
 class Layouts:
     """Properties of arrays that NumPy knows and tinyjax does not.
@@ -124,17 +146,25 @@ class Layouts:
         ordered: by identity, arrays whose axes lie in memory from the widest to the narrowest.
         points: by identity, arrays without axes, which NumPy distinguishes from numbers.
         own: by identity, arrays of tinyjax's, which never change.
+        truths: by identity, truth values of Python's, whose type does not tell that.
+        mixed: by identity, scalars that may be numbers of several classes.
     """
 
     ordered: dict[int, Array] = attrs.field(factory=dict)
     points: dict[int, Array] = attrs.field(factory=dict)
     own: dict[int, Array] = attrs.field(factory=dict)
+    truths: WeakValueDictionary[int, Array] = attrs.field(factory=WeakValueDictionary)
+    mixed: WeakValueDictionary[int, Array] = attrs.field(factory=WeakValueDictionary)
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> Any:
         """Record what is known of the result of a call, and return it."""
         if not isinstance(result, Array):
+            return result
+        if self._gives_truth(function, args, result):
+            result = _as_another(result, function, args, kwargs)
+            self.truths[id(result)] = result
             return result
         is_known = not _is_elementwise(function) or kwargs or self.is_in_order(result)
         if not is_known and all(map(self.is_in_order, arrays_in(args))):
@@ -148,6 +178,20 @@ class Layouts:
             result = _as_another(result, function, args, kwargs)
         self.points[id(result)] = result
         return result
+
+    def _gives_truth(self, function: Any, args: Sequence[Any], result: Array) -> bool:
+        """Return whether the result of a call is a truth value of Python's."""
+        if result.dtype.kind != "b" or result.shape or self.is_of_python(result):
+            return False
+        if runtime.is_in(function, syntax.OPERATORS):
+            return all(map(self.is_of_python, args))
+        return runtime.is_in(function, _PREDICATES) or getattr(function, "__module__", "") == "math"
+
+    def is_of_python(self, value: Any) -> bool:
+        """Return whether a value is certainly a number of Python's."""
+        if isinstance(value, Array):
+            return not value.shape and (value.weak_type or id(value) in self.truths)
+        return type(value.item(0) if isinstance(value, Known) else value) in _KIND_OF_CLASS
 
     def as_own(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], array: Array
@@ -186,11 +230,25 @@ class Layouts:
                 "with an axis."
             )
 
-    def follow(self, array: Array, value: Any) -> None:
-        """Record for an array the known properties of the value that it stands for."""
-        for known in (self.points, self.own):
-            if id(value) in known:
-                known[id(array)] = array
+    def traits_of(self, value: Any) -> Traits:
+        """Return what is known of a value beside its type."""
+        number = value.item(0) if isinstance(value, Known) else value
+        dtype = getattr(number, "dtype", None)
+        kind = _KIND_OF_CLASS.get(type(number), "") if dtype is None else dtype.kind
+        known = self.is_point(value), self.is_own(value), self.is_of_python(value)
+        return Traits(*known, id(value) in self.mixed, kind)
+
+    def join(self, array: Array, parts: Sequence[Traits]) -> None:
+        """Record of an array what is known of the values that it may stand for."""
+        names = {
+            "points": any(x.is_point for x in parts),
+            "own": all(x.is_own for x in parts),
+            "truths": array.dtype.kind == "b" and all(x.is_of_python for x in parts),
+            "mixed": any(x.is_mixed or x.kind != array.dtype.kind for x in parts),
+        }
+        for name, holds in names.items():
+            if holds:
+                getattr(self, name)[id(array)] = array
 
     def is_in_order(self, value: Any) -> bool:
         """Return whether the axes of an array certainly lie in memory in their order."""
@@ -227,6 +285,13 @@ def _as_another(
     return tr.bind(ew.convert_element_type_p, (array,), params)[0]
 
 
+#: The kinds of dtypes of Python's numbers.
+_KIND_OF_CLASS: Final = {bool: "b", int: "i", float: "f", complex: "c"}
+#: Functions that give truth values of Python's.
+_PREDICATES: Final = frozenset(
+    (operator.not_, operator.truth, operator.contains, runtime.contains, runtime.lacks, any, all,
+     bool, cmath.isclose, cmath.isfinite, cmath.isinf, cmath.isnan)
+)  # fmt: skip
 #: The types of NumPy's kinds of numbers.
 _KINDS: Final = {"f": float, "i": int, "b": bool}
 

@@ -453,7 +453,7 @@ def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
             raise NotUniformError
         return np.dtype(type(values[0])), False
     if kinds == {bool}:
-        return dtypes.bool_, False
+        return dtypes.bool_, True
     if kinds <= {bool, int}:
         return dtypes.int64, True
     return dtypes.scalar_dtype(complex if complex in kinds else float), True

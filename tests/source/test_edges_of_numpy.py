@@ -1,0 +1,125 @@
+"""NumPy at the edges: too few elements, zero divisors, shared masks, and subclasses."""
+
+import itertools
+import random
+from pathlib import Path
+from typing import Final
+
+import entries
+import pytest
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+HEAD: Final = """
+import math, statistics
+import numpy as np
+class S(np.ndarray):
+    def __new__(cls, a, tag=None):
+        made = np.asarray(a).view(cls)
+        made.tag = tag
+        return made
+    def __array_finalize__(self, a):
+        self.tag = getattr(a, 'tag', None)
+class I:
+    def __init__(self, a): self.a = a
+    @property
+    def __array_interface__(self): return self.a.__array_interface__
+"""
+#: Of variances, quotients and conversions.
+EXPRESSIONS: Final = [
+    *(f"np.{name}(x, ddof={n})" for name in ("var", "std", "nanvar") for n in (3.5, 4, 5, 4.0, -1)),
+    *(f"x.reshape(2, 2).{name}(1, None, None, {n})[0]" for name in ("var", "std") for n in (1, 2)),
+    *(f"np.var(x, ddof={n}, where=np.array([True, True, False, False]))" for n in (1, 2, 3)),
+    *("np.var(x, correction=4)", "np.std(x[:1] * 0 + 2, ddof=2)", "np.var(x[:0])", "x.std(ddof=6)"),
+    *(
+        "np.cov(x, ddof=4)",
+        "np.cov(x[:1])",
+        "statistics.variance(x[:1].tolist())",
+        "np.mean(x[:0])",
+    ),
+    *("np.average(x, weights=x * 0)", "np.average(x, weights=x)", "np.average(x, 0, [1, 2, 3, 4])"),
+    *("np.quantile(x, x[0])", "np.quantile(x, x[0] + 1)", "np.percentile(x, 150)", "x[7]", "x[-7]"),
+    *("x.item(9)", "x.reshape(2, 2)[0, 3]", "x[[0, 7]].sum()", "x[np.array([1, 2])].sum()"),
+    *("float(x)", "float(x[0] * 1j)", "x[0] + {}", "5 in x[0]"),
+    *(f"np.sum({form})" for form in ("a // b", "a % b", "divmod(a, b)[0]", "np.divmod(a, b)[0]")),
+    *(f"np.sum({form})" for form in ("np.fmod(a, b)", "np.floor_divide(a, b)", "7 // b", "a // 2")),
+    *("float(complex(x[0], 1.0) < 3)", "np.sum(np.asarray(I(x)))", "np.sin(I(x)).sum()"),
+]
+#: Of a mask that the program may change.
+MASKED: Final = [
+    f"m = np.ma.{made}; {then}k[0] = True; return {result}"
+    for made, then, result in itertools.product(
+        ("array(x, mask=k)", "masked_array(x, k)", "array(x, mask=k, copy=True)"),
+        ("", "m = m[1:]; ", "m = m * 2; ", "m = m.reshape(2, 2).T; ", "m = np.ma.array(m); "),
+        ("m.sum()", "(m * 2).sum()", "np.mean(m)", "m.filled(0.0).sum()"),
+    )
+] + [
+    f"return np.ma.masked_{form}.sum()"
+    for form in ("less(np.ma.array(x), 0.1)", "greater(np.ma.masked_less(x, 0.1), 5)")
+]
+#: Of arrays of a subclass, whose results are of it, or not.
+SUBCLASSES: Final = [
+    *(
+        f"s.{name}()"
+        for name in ("std", "any", "sum", "var", "argmax", "argsort", "copy", "flatten")
+    ),
+    *(
+        "np.median(s)",
+        "np.dot(s, s)",
+        "m.trace()",
+        "s.dot(s)",
+        "np.ptp(s)",
+        "s.take([0])",
+        "s[[0, 1]]",
+    ),
+    *(
+        "s[s > 0]",
+        "np.diff(s)",
+        "np.nanmean(s)",
+        "np.nansum(s)",
+        "np.broadcast_to(s, (2, 4))",
+        "s[0]",
+    ),
+    *("np.tile(s, 2)", "np.roll(s, 1)", "np.linalg.inv(m)", "np.gradient(s)", "np.trapezoid(s)"),
+    *(
+        "np.median(m, axis=0)",
+        "np.where(s > 0, s, 1)",
+        "np.sort(s)",
+        "np.concatenate([s, s])",
+        "s[:2]",
+    ),
+    *(
+        "np.sum(s, keepdims=True)",
+        "np.outer(s, s)",
+        "np.split(s, 2)[0]",
+        "np.linalg.norm(s)",
+        "s @ s",
+    ),
+]
+PROGRAMS: Final = [
+    f"{HEAD}def f(x):\n    {line}\n"
+    for line in (
+        *(
+            f"a, b = (x * 3).astype(int), (x * 1.5).astype(int); return x[0] + {expression}"
+            for expression in EXPRESSIONS
+        ),
+        *(f"k = np.zeros(4, bool); {lines}" for lines in MASKED),
+        *(
+            f"s = S(x, 'a'); m = s.reshape(2, 2); r = {result}; "
+            "return np.sum(np.asarray(r)) * (2.0 if getattr(r, 'tag', '') == 'a' else 3.0)"
+            for result in SUBCLASSES
+        ),
+    )
+]
+
+
+@pytest.mark.parametrize("turn", range(24))
+def test_some_programs(turn: int, tmp_path: Path) -> None:
+    """A program has NumPy's numbers in all ways, or is refused."""
+    entries.check(random.Random(turn).choice(PROGRAMS), tmp_path)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_all_programs(text: str, tmp_path: Path) -> None:
+    entries.check(text, tmp_path)
