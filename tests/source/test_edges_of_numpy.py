@@ -27,6 +27,8 @@ class I:
 """
 #: Of variances, quotients and conversions.
 EXPRESSIONS: Final = [
+    *("(x * 300).astype(np.uint8).sum()", "np.int8(x[2] * 300)", "np.int8(int(x[2] * 100)) * 1.0"),
+    *("(np.int32(3) if x[0] > 0.5 else 4) * 1000000 * 1000", "math.prod(x.astype(np.float32))"),
     *(f"np.{name}(x, ddof={n})" for name in ("var", "std", "nanvar") for n in (3.5, 4, 5, 4.0, -1)),
     *(f"x.reshape(2, 2).{name}(1, None, None, {n})[0]" for name in ("var", "std") for n in (1, 2)),
     *(f"np.var(x, ddof={n}, where=np.array([True, True, False, False]))" for n in (1, 2, 3)),

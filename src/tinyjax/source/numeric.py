@@ -13,7 +13,10 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
+
 from tinyjax import lax, numpy as jnp
+from tinyjax.core.values import Array
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -56,6 +59,17 @@ def _ulp(x: Any) -> Any:
     size = lax.stop_gradient(jnp.abs(x))
     after = jnp.nextafter(size, math.inf)
     return jnp.where(jnp.isinf(after), size - jnp.nextafter(size, 0.0), after - size)
+
+
+def cast(value: Array, dtype: Any) -> Array:
+    """Return an array as another dtype, as NumPy does: floats outside of that of integers wrap."""
+    dtype = np.dtype(dtype)
+    if value.dtype.kind == "f" and dtype.kind in "iu":
+        kind = np.int32 if dtype == np.int32 or dtype.itemsize < 4 else np.int64
+        least = float(np.iinfo(kind).min)
+        fits = (value >= least) & (value < -least)
+        value = jnp.where(fits, value, least).astype(kind)
+    return value.astype(dtype)
 
 
 #: Up to so many numbers are added without rounding.

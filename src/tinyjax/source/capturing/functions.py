@@ -723,6 +723,11 @@ def _register_numeric(
         HANDLERS[function] = functools.partial(handler, function, ours)
 
 
+@handles(math.prod)
+def _product(xs: Any, *, start: Any = 1) -> Any:
+    return functools.reduce(operator.mul, xs, start)
+
+
 def _stacked(xs: Sequence[Any]) -> Any:
     return jnp.stack([jnp.asarray(x, np.float64) for x in xs])
 
@@ -753,7 +758,6 @@ _register_numeric(dict(numeric.COMPLEX), complex)
 _register_numeric(
     {
         math.fsum: numeric.total,
-        math.prod: lambda xs, start=1.0: functools.reduce(operator.mul, xs, start),
         math.dist: numeric.distance,
         **{f: _statistic(f, formula) for f, formula in _STATISTICS.items()},
     },

@@ -25,7 +25,7 @@ from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.numpy.promotion import convert
-from tinyjax.source import facts
+from tinyjax.source import facts, numeric
 from tinyjax.source.capturing import memories, runs, squares
 from tinyjax.source.ir import runtime, syntax
 
@@ -1166,12 +1166,7 @@ def cast_to(value: Array, dtype: Any) -> Array:
         return value
     if value.dtype.kind == "c" and dtype.kind in "fiu":
         value = jnp.real(value)
-    if value.dtype.kind == "f" and dtype.kind in "iu":  # as processors do it: those outside wrap
-        kind = np.int32 if dtype == np.int32 or dtype.itemsize < 4 else np.int64
-        least = float(np.iinfo(kind).min)
-        fits = (value >= least) & (value < -least)
-        value = jnp.where(fits, value, least).astype(kind)
-    return value.astype(dtype)
+    return numeric.cast(value, dtype)
 
 
 # Views and writes

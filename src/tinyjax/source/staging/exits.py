@@ -456,7 +456,8 @@ def _join(
                 isinstance(part, Slot) or staging_values.is_dynamic(part) for part in (a, b)
             )
             aval = staging_values.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
-            if aval is None and any(isinstance(z, _IN_PLACE) for z in (a, b)):
+            is_narrow = aval is not None and _is_narrowed(aval, (first.aval(a), second.aval(b)))
+            if is_narrow or (aval is None and any(isinstance(z, _IN_PLACE) for z in (a, b))):
                 raise staging_values.NotStagedError(mismatch(path, shown))
             if aval is None:
                 raise mismatch(path, shown)
@@ -465,6 +466,13 @@ def _join(
         whole = x.whole if x.whole is y.whole else _COMPUTED
         values.append(Value(joined, x.structure, whole))
     return values
+
+
+def _is_narrowed(aval: av.ShapedArray, sides: Sequence[av.ShapedArray]) -> bool:
+    """Return whether a number of Python's loses bits beside one of NumPy's, in its place."""
+    weak = [x.dtype for x in sides if x.weak_type and not aval.weak_type]
+    defaults = (dtypes.default_int(), dtypes.default_float(), dtypes.default_complex())
+    return any(dtype in defaults and dtype.itemsize > aval.dtype.itemsize for dtype in weak)
 
 
 _IN_PLACE: Final = (Cell, staging_values.MutableArray)

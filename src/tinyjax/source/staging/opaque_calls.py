@@ -134,6 +134,23 @@ def single(array: Array, *index: int) -> Any:
     return operators.python_number(item)
 
 
+def number_of_numpy(kind: Any, x: Any = 0) -> Any:
+    """Return what a class of NumPy's numbers makes of a number or an array."""
+    value = staging_values.as_array(x) if operators.is_scalar(x) else jnp.asarray(x)
+    if value.weak_type and issubclass(kind, np.integer) and operators.is_integer(value):
+        bounds = np.iinfo(kind)
+        error = OverflowError(f"Python integer out of bounds for {bounds.dtype}")
+        operators.check((value < bounds.min) | (value > bounds.max), error)
+    return cast(value, kind)
+
+
+def cast(array: Array, dtype: Any, *args: Any, **options: Any) -> Array:
+    """``array.astype``; an array of tinyjax's becomes integers as JAX's do."""
+    if this_session().layouts.is_own(array) or not issubclass(np.dtype(dtype).type, np.integer):
+        return array.astype(dtype, *args, **options)
+    return numeric.cast(array, dtype)
+
+
 def viewed(array: Array, dtype: Any = None) -> Array:
     """``array.view``.
 
@@ -230,6 +247,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     operator.matmul: matrix_product,
     Array.item: single,
     Array.view: viewed,
+    Array.astype: cast,
     Array.std: protocols.std,
     Array.var: protocols.var,
     np.average: averaged,
@@ -307,7 +325,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if isinstance(owner, (str, list, tuple, np.ndarray)):
         return _replaced_method(owner, function, operands)
     if isinstance(function, type) and issubclass(function, np.generic):
-        return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
+        return functools.partial(number_of_numpy, function) if holds_tracer(operands) else None
     if _is_method(function) and any(isinstance(x, (list, tuple)) for x in operands):
         return ListCounterpart(function, ())
     if counterpart(function) is None or not holds_tracer(operands):
