@@ -37,7 +37,7 @@ Evaluate: TypeAlias = Callable[[Sequence[HostArray]], list[HostArray]]
 #: No product is added in one rounding, as in the library. -O3 takes thrice as long.
 FLAGS: Final = (
     *("-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-tree-slp-vectorize"),
-    *("-fvect-cost-model=dynamic", "-mprefer-vector-width=256"),
+    "-fvect-cost-model=dynamic",
 )
 #: Functions of which GNU's library for x86 has some for whole vectors, right to four units of the
 #: last place, and the version that has them all.
@@ -330,7 +330,7 @@ def _vector_functions() -> str:
 def _code(source: str) -> bytes:
     """Return the machine code of a file, from the cache on disk where that has it."""
     vectors = _vector_functions()
-    flags = (*FLAGS, "-lmvec") if vectors else FLAGS
+    flags = (*FLAGS, "-mprefer-vector-width=256", "-lmvec") if vectors else FLAGS
     source = source.replace(exporting.LIBRARY, f"{exporting.LIBRARY}\n{vectors}", 1)
     if not config.settings().cache_dir:
         return compiling.library_code("program", source, flags)
