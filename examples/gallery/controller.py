@@ -41,7 +41,7 @@ def lagrangian(angles: Array, speeds: Array) -> Array:
 
 # %%
 # The equation of Euler and Lagrange gives the torques of a motion. They are linear in the
-# accelerations, so that their derivative is the matrix of masses, by which the arm answers torques.
+# accelerations, so that their derivative is the matrix of masses, by which torques move the arm.
 
 
 def torques(angles: Array, speeds: Array, accelerations: Array) -> Array:

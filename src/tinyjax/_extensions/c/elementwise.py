@@ -286,7 +286,7 @@ def _random_bits(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     dtype, n = params.dtype, len(words.shape) - 1
 
     def hashed(index: Sequence[Index]) -> str:
-        key = [words.element([*index[:n], Index.at(i)]) for i in range(2)]
+        key = [words.element([*index[:n], Index.constant(i)]) for i in range(2)]
         counter = syntax.linear(index[n:], params.shape)
         return f"threefry_u64({key[0]}, {key[1]}, 0, (uint32_t)({counter}))"
 

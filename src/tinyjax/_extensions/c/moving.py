@@ -164,7 +164,7 @@ def _start(w: Writer, start: CValue, last: int) -> Index:
     text = start.first()
     if text.isdecimal():
         place = min(int(text), last)
-        return Index.at(place)
+        return Index.constant(place)
     clamped = f"clamped_{syntax.suffix(start.dtype)}({text}, {last})"
     name = w.new_name("start")
     w.close()
@@ -212,7 +212,10 @@ def _window_starts(
     """Return where a window starts along each axis, and tests of whether it is in bounds."""
     starts, tests = [Index()] * len(spans.shape), []
     for k, axis in enumerate(spans.index_map):
-        text, last = indices.element([*batch, Index.at(k)]), spans.shape[axis] - spans.sizes[axis]
+        text, last = (
+            indices.element([*batch, Index.constant(k)]),
+            spans.shape[axis] - spans.sizes[axis],
+        )
         known = None if indices.constant is None else indices.constant[..., k]
         if known is not None and known.size and known.min() >= 0 and known.max() <= last:
             starts[axis] = Index.term(text, last + 1)

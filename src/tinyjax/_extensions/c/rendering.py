@@ -157,8 +157,8 @@ def rendered(block: CBlock, indent: int, local: Iterable[CBuffer]) -> list[str]:
     space = "    " * indent
     for x in local:
         if x.block is block:  # of no elements C has no arrays
-            declared = f"{syntax.c_type(x.dtype)} {x.name}[{prod(x.shape) or 1}];"
-            lines.append(space + declared)
+            declared = f"{syntax.c_type(x.dtype)} {x.name}[{prod(x.shape) or 1}]"
+            lines.append(space + declared + (";" if prod(x.shape) else " = {0};"))
     shown: str | None = None
     for line in block.lines:
         comment = _comment(line.source)

@@ -104,7 +104,7 @@ class Index:
         return cls(((text, 1),), 0, 0, size - 1) if size > 1 else cls()
 
     @classmethod
-    def at(cls, place: int) -> Index:
+    def constant(cls, place: int) -> Index:
         """Return an index that is known."""
         return cls((), place, place, place)
 
@@ -149,7 +149,7 @@ class Index:
 
 def places(shape: Sequence[int]) -> list[list[Index]]:
     """Return the indices of all elements of a shape."""
-    return [[*map(Index.at, place)] for place in itertools.product(*map(range, shape))]
+    return [[*map(Index.constant, place)] for place in itertools.product(*map(range, shape))]
 
 
 def linear(index: Sequence[Index], shape: Sequence[int]) -> Index:
@@ -165,7 +165,7 @@ def undilated(place: Index, size: int, dilation: int) -> tuple[list[str], Index]
     tests = [place.test(0, (size - 1) * dilation + 1)]
     if not place.terms:
         tests.append("false" if place.offset % dilation else "")
-        return [*filter(None, tests)], Index.at(place.offset // dilation)
+        return [*filter(None, tests)], Index.constant(place.offset // dilation)
     if dilation == 1:
         return [*filter(None, tests)], Index(place.terms, place.offset, 0, size - 1)
     tests.append(f"({place}) % {dilation} == 0")

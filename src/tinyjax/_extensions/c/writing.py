@@ -135,12 +135,12 @@ class CValue:
         """Return a value whose elements are those of this one at the places of their indices."""
         return self.moved(shape, lambda index: self.element(place(index)))
 
-    def pinned(self, known: Callable[[int], str]) -> CValue:
+    def pinned(self, text: Callable[[int], str]) -> CValue:
         """Return the value with other texts for elements whose number is known."""
 
         def element(index: Sequence[Index]) -> str:
             place = syntax.linear(index, self.shape)
-            return self.element(index) if place.terms else known(place.offset)
+            return self.element(index) if place.terms else text(place.offset)
 
         return attrs.evolve(self, element=element)
 
@@ -402,7 +402,9 @@ class Writer:
         assert value.storage is not None, "arrays of several elements are stored in memory"
         view = self.value(Storage(value.storage.buffer, shape, value.storage.offset))
         return view.pinned(
-            lambda n: value.element([*map(Index.at, map(int, np.unravel_index(n, value.shape)))])
+            lambda n: value.element(
+                [*map(Index.constant, map(int, np.unravel_index(n, value.shape)))]
+            )
         )
 
     def apart(self, value: CValue, other: CValue) -> CValue:
