@@ -1,6 +1,6 @@
 """Drawn programs under stacks of transformations in C, against their evaluation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,15 @@ def _as_tuple(side: Side) -> Callable[..., Any]:
     [(8, 0), *[pytest.param(200, i, marks=pytest.mark.fuzz) for i in range(1, 25)]],
 )
 def test_values(count: int, start: int, tmp_path: Path) -> None:
-    made: list[tuple[export.CProgram, Side]] = []
+    """Of odd draws, numbers are assumed to be finite where the results are."""
+    made: list[tuple[export.CProgram, Sequence[Any], list[Any]]] = []
     for number, case in enumerate(drawn(count, start)):
         side = side_of(case)
+        expected = [np.asarray(x) for x in side.fun(*map(opd.as_array, side.args))]
+        is_finite = start % 2 == 1 and all(np.isfinite(x).all() for x in expected)
+        writer = export.c(_as_tuple(side), name=f"p{number}", assume_finite=is_finite)
         try:
-            made.append((export.c(_as_tuple(side), name=f"p{number}")(*side.args), side))
+            made.append((writer(*side.args), side.args, expected))
         except ExportError:
             continue
     assert made
@@ -67,13 +71,12 @@ def test_values(count: int, start: int, tmp_path: Path) -> None:
         part = made[first : first + BATCH]
         folder = tmp_path / str(first)
         folder.mkdir()
-        values = results([x[0] for x in part], [x[1].args for x in part], folder)
-        for (program, side), outs in zip(part, values, strict=True):
-            check(outs, side, program)
+        values = results([x[0] for x in part], [x[1] for x in part], folder)
+        for (program, _, expected), outs in zip(part, values, strict=True):
+            check(outs, expected, program)
 
 
-def check(outs: list[Any], side: Side, program: export.CProgram) -> None:
-    expected = [np.asarray(x) for x in side.fun(*map(opd.as_array, side.args))]
+def check(outs: list[Any], expected: list[Any], program: export.CProgram) -> None:
     for x, y in zip(outs, expected, strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         if y.dtype.kind != "f":

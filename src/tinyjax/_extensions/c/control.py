@@ -24,9 +24,8 @@ def _set(w: Writer, storage: Storage, x: CValue, declares: bool = False) -> None
     if not x.size:
         return
     if storage.buffer.is_variable:
-        ctype, text = f"{syntax.c_type(x.dtype)} " * declares, bare(x.first())
-        if text != storage.buffer.name:
-            w.line(f"{ctype}{storage.buffer.name} = {text};", w.filled(storage))
+        ctype = f"{syntax.c_type(x.dtype)} " * declares
+        w.line(f"{ctype}{storage.buffer.name} = {bare(x.first())};", w.filled(storage))
     else:
         w.stored(x, storage)
         w.close()

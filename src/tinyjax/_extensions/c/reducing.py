@@ -48,7 +48,7 @@ class Combination:
         combined, head = self.text(w, place, text, dtype), f"{place} + "
         if combined.startswith(head):
             w.line(f"{place} += {bare(combined[len(head) :])};", fills)
-        else:
+        elif combined != place:
             w.line(f"{place} = {combined};", fills)
 
 
