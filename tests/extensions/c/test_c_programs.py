@@ -160,6 +160,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (RNG.normal(size=(5, 5)) + 4 * np.eye(5),),
     ),
     "a sparse jacobian": (jacobian(product_of_neighbours, sparse=True), (RNG.random(9),)),
+    "a mask in memory": (
+        lambda x: jnp.sum(jnp.where(jnp.sort(x > 0.5)[::-1], x, 0.0)),
+        (RNG.random(90),),
+    ),
     "nothing": (lambda x: x, (RNG.random((2, 3)),)),
     "constants": (lambda x: (jnp.arange(5), 1.0, x), (2.0,)),
     "no elements": (lambda x: (x[:0], jnp.sum(x[:0])), (RNG.random(3),)),
