@@ -221,7 +221,7 @@ def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:
 
     def write(x: str) -> str:
         number = syntax.number(x) if dtype.kind == "f" else None
-        if number is None:
+        if number is None or abs(number) > 1 << 53:  # which may be rounded already
             return f"({syntax.c_type(dtype)}){x}"
         return syntax.constant(dtype.type(number), dtype)
 
