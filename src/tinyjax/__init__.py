@@ -79,11 +79,11 @@ __all__, __getattr__, __dir__ = namespace(
             "make_array_from_single_device_arrays"
         ),
         "": (
-            "ad ad_checkpoint autodiff cache checkpoint_policies config core custom_batching "
-            "custom_derivatives debug distributed dlpack dtypes errors example_libraries "
-            "experimental export extend ffi flatten_util image implicit lax memory monitoring nn "
-            "numpy ops profiler random ref scipy sharding source stages test_util testing tree "
-            "tree_util typing version"
+            "accuracy ad ad_checkpoint autodiff cache checkpoint_policies config core "
+            "custom_batching custom_derivatives debug distributed dlpack dtypes errors "
+            "example_libraries experimental export extend ffi flatten_util image implicit lax "
+            "memory monitoring nn numpy ops profiler random ref scipy sharding source stages "
+            "test_util testing tree tree_util typing version"
         ),
     },
     why_missing("ABSENT"),
