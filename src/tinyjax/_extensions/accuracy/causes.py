@@ -46,8 +46,8 @@ class Iteration:
 
 
 _loops: ContextVar[tuple[Iteration, ...]] = ContextVar("tinyjax_accuracy_loops", default=())
-#: From so many bytes of values on, the history of values without a large error is dropped.
-_MOST_BYTES: Final = 1 << 28
+#: The history of values is kept for so many bytes of later ones.
+_MOST_BYTES: Final = 1 << 30
 
 
 class LineAdapter(tr.Adapter):
@@ -102,10 +102,14 @@ class RecordingTrace(shadows.ShadowTrace):
         source, loops = tr.evaluated_source() or frames.user_source(), _loops.get()
         for i, x in enumerate(outs):
             if type(x) is ShadowTracer and x._trace is self:
-                self.bytes += x.value.size * 12
+                self.bytes += x.value.size * 12 + 1000
                 x.source, x.loops, x.examples, x.place = source, loops, (), i
-                if self.bytes < _MOST_BYTES or not _is_right(x):
-                    x.primitive, x.params, x.operands = primitive, params, args
+                x.primitive, x.params, x.operands, x.born = primitive, params, args, self.bytes
+        if self.bytes > _MOST_BYTES:
+            for y in args:
+                if type(y) is ShadowTracer and 0 < y.born < self.bytes - _MOST_BYTES:
+                    y.primitive, y.operands, y.born = None, (), 0
+                    self.unshadowed["operations before the last gigabyte of values"] = None
         return outs
 
     def choose(self, primitive: Primitive[Any], x: Array) -> None:
@@ -172,14 +176,6 @@ def relative(x: ShadowTracer) -> HostArray:
         return np.where(error == 0, 0.0, np.where(np.isfinite(error), error / size, inf))
 
 
-def _is_right(x: ShadowTracer) -> bool:
-    if not dtypes.is_inexact(x.dtype):
-        return True
-    value, high, eps = host(x.value), host(x.parts[0]), float(dtypes.finfo(x.dtype).eps)
-    with np.errstate(all="ignore"):
-        return bool(np.all(np.abs(value - high) <= 64 * eps * np.abs(high)))
-
-
 @attrs.frozen(eq=False)
 class Loss:
     """Digits that were lost in an operation.
@@ -207,7 +203,11 @@ def trace_back(tracer: ShadowTracer, index: Index, unit: float) -> list[Loss]:
     """
     losses: list[Loss] = []
     level = min(float(relative(element(tracer, index))), 1.0)
-    while level > 2 * unit and tracer.primitive is not None:
+    while tracer.primitive is not None:
+        if tracer.primitive.name != "convert_element_type":  # where digits may be given away
+            unit = max(unit, float(dtypes.finfo(tracer.dtype).eps) / 2)
+        if level <= 2 * unit:
+            break
         condition, cause = _cause(tracer, index)
         error = 0.0 if cause is None else float(relative(element(*cause)))
         before = max(unit, min(error, 1.0))

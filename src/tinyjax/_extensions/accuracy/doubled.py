@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import factorial, log, prod
 from typing import Any, Final, TypeAlias
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax._primitives import dot
 from tinyjax.core.primitives import (
     broadcast,
@@ -21,7 +21,7 @@ from tinyjax.core.primitives import (
     slicing,
 )
 from tinyjax.core.primitives.shape import full_like, zeros_like
-from tinyjax.core.tracing.primitive import Primitive, RuleKey
+from tinyjax.core.tracing.primitive import ZERO, Primitive, RuleKey
 from tinyjax.core.tracing.trace import bind, bind1
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.values import Array
@@ -37,7 +37,7 @@ MOVING: Final = frozenset(
     (
         *("broadcast_in_dim", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice"),
         *("gather", "iota", "name", "optimization_barrier", "pad", "reshape", "rev", "scatter"),
-        *("select", "slice", "split", "stop_gradient", "tie", "transpose"),
+        *("select", "slice", "split", "stop_gradient", "transpose"),
     )
 )
 #: Others that round nothing.
@@ -74,8 +74,12 @@ def apply(
         lows = bind(primitive, [p[-1] for p in operands], params)
         return [(x, _finite(y)) for x, y in zip(highs, lows, strict=True)], True
     is_exact, pairs = primitive.name in EXACT, list[Pair]()
-    outs = jvp_flat(lambda *xs: bind(primitive, xs, params), highs_in, tangents)
-    for high, tangent in zip(*outs, strict=True):
+    try:
+        highs, lows = jvp_flat(lambda *xs: bind(primitive, xs, params), highs_in, tangents)
+    except errors.TinyjaxError:  # without a derivative
+        highs = list(bind(primitive, highs_in, params))
+        lows, is_exact = [ZERO] * len(highs), False
+    for high, tangent in zip(highs, lows, strict=True):
         if high.dtype != dtypes.float64:
             pairs.append((high,))
             continue
@@ -272,7 +276,7 @@ _RULES: Final[dict[Primitive[Any], DoubledRule]] = {
     ew.integer_pow_p: lambda operands, params: power(operands[0], params.exponent),
     broadcast.reduce_sum_p: lambda operands, params: sums(operands[0], params.axes),
     dot.dot_general_p: lambda operands, params: product(operands[0], operands[1], params),
-    **{p: _compared(p) for p in (ew.eq, ew.ne, ew.lt, ew.le, ew.gt, ew.ge)},
+    **{p: _compared(p) for p in (ew.eq, ew.ne, ew.lt, ew.le, ew.gt, ew.ge, ew.tie)},
 }
 for _primitive, _rule in _RULES.items():
     _primitive.def_rule(DOUBLED)(_rule)

@@ -130,7 +130,8 @@ class Report:
         lines: the lines that lost digits which results lack, the worst first.
         branches: the decisions that higher precision would have made otherwise. It follows those of
             the program, so that its results are then those of no program.
-        unshadowed: the operations whose results count as exact, such as callbacks.
+        unshadowed: what is not looked into: results of callbacks, which count as exact, numbers
+            that Python read, and operations so long ago that they are not kept.
         estimated: the operations of float64 whose own rounding is not computed, and is taken for
             half a unit.
     """
@@ -148,7 +149,7 @@ class Report:
         if self.branches:
             parts += ["higher precision would have decided otherwise:", *map(str, self.branches)]
         if self.unshadowed:
-            parts.append(f"results of {', '.join(self.unshadowed)} count as exact")
+            parts.append(f"not looked into: {', '.join(self.unshadowed)}")
         if self.estimated:
             parts.append(f"the rounding of {', '.join(self.estimated)} is taken for half a unit")
         return "\n".join(parts)
@@ -180,9 +181,9 @@ def report(fun: Callable[..., Any], *, enough: float | None = None) -> Callable[
         ...     return -b + jnp.sqrt(b * b - c)
         >>> found = accuracy.report(smaller_root)(1000.0, 1.0)
         >>> print(found.results[0])
-        result: 1.9 of 7.2 digits are right; result is -0.0004882812, not -0.00050000013
+        result: 1.6 of 7.2 digits are right; result is -0.0004882812, not -0.00050000013
         >>> found.lines[0].operation, found.lines[0].reason, round(found.lines[0].digits)
-        ('add', 'cancellation', 5)
+        ('add', 'cancellation', 6)
     """
 
     @partial(tracebacks.folded, named=fun)

@@ -65,11 +65,12 @@ class ShadowTracer(tr.Tracer):
         source: the user's line.
         loops: the iterations around it, the outermost first.
         examples: the batch axes of the value, with the number of examples.
+        born: the size of the values that were computed before.
     """
 
     __slots__ = (
-        *("aval", "examples", "loops", "operands", "params", "parts", "place", "primitive"),
-        *("source", "value"),
+        *("aval", "born", "examples", "loops", "operands", "params", "parts", "place"),
+        *("primitive", "source", "value"),
     )
 
     aval: ShapedArray
@@ -85,6 +86,7 @@ class ShadowTracer(tr.Tracer):
         self.value: Array = value
         self.parts: Parts = parts
         self.primitive: Primitive[Any] | None = None
+        self.born: int = 0
         self.aval = value._aval or value.aval
 
     def concrete(self, purpose: str) -> HostArray:
@@ -105,7 +107,7 @@ class ShadowTrace(tr.Trace):
     """A trace that computes values with their shadows.
 
     Attributes:
-        unshadowed: the primitives whose results count as exact.
+        unshadowed: what is not looked into.
         estimated: those of float64 whose own rounding is not computed.
         constants: the shadows of constants that were met lately.
     """
@@ -201,7 +203,7 @@ class ShadowTrace(tr.Trace):
         name, discrete = primitive.name, not any(dtypes.is_inexact(x.dtype) for x in outs)
         if name in _DATA or name in _OPAQUE or primitive.effectful:
             if name not in _DATA and not discrete:
-                self.unshadowed[name] = None
+                self.unshadowed[f"results of {name}"] = None
             return [self.parts(x) for x in outs]
         operands: list[Parts] = []
         for x, value in zip(args, values, strict=True):
