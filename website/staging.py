@@ -64,6 +64,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/source",
         "Compiled programs <docs/compilation>",
         "docs/c",
+        "docs/accuracy",
         "docs/timing",
         "docs/exploring",
         "docs/sharding",

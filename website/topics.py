@@ -287,10 +287,10 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "debugging",
             "Debugging",
             "Values printed from compiled programs, drawings, checks and profiles.",
-            "debug _tools.exploring profiler monitoring print_environment_info "
+            "accuracy debug _tools.exploring profiler monitoring print_environment_info "
             "experimental.checkify _extensions.callbacks.checks error_if",
             "debug.print debug.breakpoint debug_nans explore",
-            guides="exploring tutorials/traps",
+            guides="exploring accuracy tutorials/traps",
         ),
         Topic(
             "callbacks",

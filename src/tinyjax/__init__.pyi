@@ -1,5 +1,6 @@
 # Written by `python -m tools.exports` in tests/, from the table of the module beside it.
 
+from tinyjax import accuracy as accuracy
 from tinyjax import ad as ad
 from tinyjax import ad_checkpoint as ad_checkpoint
 from tinyjax import autodiff as autodiff
@@ -160,6 +161,7 @@ __all__ = [
     'ShapeDtypeStruct',
     'Shard',
     '__version__',
+    'accuracy',
     'ad',
     'ad_checkpoint',
     'allow_f16_reductions',

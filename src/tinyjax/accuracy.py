@@ -1,4 +1,4 @@
-"""Where digits are lost: a function beside itself in higher precision.
+"""Lost digits: a function beside itself in higher precision, and the lines that lose them.
 
 - ``report``: how many digits of each result are right, and the lines that lost the others
 - ``digits``: the transformation beneath: results, and how many digits of each element are right
@@ -13,8 +13,7 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax._extensions.accuracy.shadows": "digits",
-        "tinyjax._extensions.accuracy.reports": "Branch LineLoss Report ResultDigits report",
-        "tinyjax._extensions.accuracy.causes": "Iteration",
-        "tinyjax._extensions.accuracy.estimates": "Estimate LineError estimate",
+        "tinyjax._extensions.accuracy.reports": "AccuracyReport report",
+        "tinyjax._extensions.accuracy.estimates": "Estimate estimate",
     },
 )

@@ -27,6 +27,7 @@ import tinyjax.scipy.linalg
 import tinyjax.scipy.optimize
 import tinyjax.scipy.sparse.linalg
 from tinyjax import (
+    accuracy,
     autodiff,
     checkpoint_policies,
     custom_batching,
@@ -265,6 +266,11 @@ ROWS: Final[dict[str, Callable[[Holding], Fun]]] = {
     "tinyjax.vmap": lambda k: tinyjax.vmap(k(each)),
     "tinyjax.vmap in threads": lambda k: tinyjax.vmap(k(each), threads=2),
     "tinyjax.vmap in chunks": lambda k: tinyjax.vmap(k(each), chunk_size=2),
+    "tinyjax.accuracy.digits": lambda k: lambda x: accuracy.digits(k(each))(x)[0],
+    "tinyjax.accuracy.estimate": lambda k: lambda x: accuracy.estimate(k(total))(X).value + x,
+    "tinyjax.accuracy.report": lambda k: (
+        lambda x: accuracy.report(k(each))(X).results[0].digits + x
+    ),
     "tinyjax.autodiff.directional_derivatives": lambda k: (
         lambda x: autodiff.directional_derivatives(k(each), (x,), (x,))
     ),

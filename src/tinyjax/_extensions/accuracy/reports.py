@@ -15,11 +15,11 @@ from tinyjax import dtypes, errors, tree
 from tinyjax._base import tracebacks
 from tinyjax._base.frames import Direction, Location
 from tinyjax._extensions.accuracy import causes, shadows
-from tinyjax._extensions.accuracy.causes import Index, Iteration, Loss, RecordingTrace
+from tinyjax._extensions.accuracy.causes import CauseTrace, Index, LoopIndex, OperationLoss
 from tinyjax.core.tracing import trace as tr
 
 
-def _loops(loops: tuple[Iteration, ...]) -> str:
+def _loops(loops: tuple[LoopIndex, ...]) -> str:
     return "".join([f", in iteration {x.index} of the {x.loop} at {x.location}" for x in loops])
 
 
@@ -84,7 +84,7 @@ class LineLoss:
     text: str
     reason: str
     condition: float
-    iterations: tuple[Iteration, ...]
+    iterations: tuple[LoopIndex, ...]
     examples: tuple[int, ...]
     index: Index
     count: int
@@ -101,7 +101,7 @@ class LineLoss:
 
 
 @attrs.frozen
-class Branch:
+class DivergentBranch:
     """A decision that the values made, and that their shadows would have made otherwise.
 
     Attributes:
@@ -114,7 +114,7 @@ class Branch:
     kind: str
     location: Location | None
     count: int
-    iterations: tuple[Iteration, ...]
+    iterations: tuple[LoopIndex, ...]
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
@@ -122,7 +122,7 @@ class Branch:
 
 
 @attrs.frozen
-class Report:
+class AccuracyReport:
     """The accuracy of a function's results, by ``accuracy.report``; ``print`` shows it.
 
     Attributes:
@@ -134,11 +134,17 @@ class Report:
             that Python read, and operations so long ago that they are not kept.
         estimated: the operations of float64 whose own rounding is not computed, and is taken for
             half a unit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import accuracy
+        >>> print(accuracy.report(jnp.sin)(1.0))
+        result: 7.2 of 7.2 digits are right
     """
 
     results: tuple[ResultDigits, ...]
     lines: tuple[LineLoss, ...]
-    branches: tuple[Branch, ...]
+    branches: tuple[DivergentBranch, ...]
     unshadowed: tuple[str, ...]
     estimated: tuple[str, ...]
 
@@ -155,7 +161,9 @@ class Report:
         return "\n".join(parts)
 
 
-def report(fun: Callable[..., Any], *, enough: float | None = None) -> Callable[..., Report]:
+def report(
+    fun: Callable[..., Any], *, enough: float | None = None
+) -> Callable[..., AccuracyReport]:
     """Return a function that says how many digits of ``fun``'s results are right, and why not more.
 
     It runs the function once, operation by operation, beside itself in higher precision, as
@@ -168,7 +176,7 @@ def report(fun: Callable[..., Any], *, enough: float | None = None) -> Callable[
             those of the dtype.
 
     Returns:
-        A function of the same arguments that returns a ``Report``.
+        A function of the same arguments that returns a ``AccuracyReport``.
 
     Raises:
         ArgumentError: when called, if another transformation runs around it.
@@ -187,14 +195,18 @@ def report(fun: Callable[..., Any], *, enough: float | None = None) -> Callable[
     """
 
     @partial(tracebacks.folded, named=fun)
-    def report_at(*args: Any, **kwargs: Any) -> Report:
+    def report_at(*args: Any, **kwargs: Any) -> AccuracyReport:
         parent = tr.current_trace()
         if not isinstance(parent, tr.EvalTrace):
             raise errors.ArgumentError(
                 "report looks at data, but another transformation runs around it. Write "
                 "report(grad(f)) instead of grad(report(f)), or use accuracy.digits."
             )
-        trace, results, losses = RecordingTrace(parent, fun), list[ResultDigits](), list[Loss]()
+        trace, results, losses = (
+            CauseTrace(parent, fun),
+            list[ResultDigits](),
+            list[OperationLoss](),
+        )
         with _without_collector():
             out_tree, outs = shadows.run(trace, fun, args, kwargs)
         paths = [path for path, _ in tree.leaves_with_path(tree.unflatten(out_tree, outs))]
@@ -206,9 +218,9 @@ def report(fun: Callable[..., Any], *, enough: float | None = None) -> Callable[
                 if one.digits < (one.most / 2 if enough is None else enough):
                     unit = float(dtypes.finfo(x.dtype).eps) / 2
                     losses += causes.trace_back(x, one.index, unit)
-        branches = [Branch(*key, *others) for key, others in trace.branches.items()]
+        branches = [DivergentBranch(*key, *others) for key, others in trace.branches.items()]
         noted = tuple(trace.unshadowed), tuple(trace.estimated)
-        return Report(tuple(results), tuple(_lines(losses)), tuple(branches), *noted)
+        return AccuracyReport(tuple(results), tuple(_lines(losses)), tuple(branches), *noted)
 
     return report_at
 
@@ -248,9 +260,9 @@ def _digits(error: Any, most: float) -> Any:
         return np.clip(-np.log10(error), 0.0, most) + 0.0
 
 
-def _lines(losses: list[Loss]) -> list[LineLoss]:
+def _lines(losses: list[OperationLoss]) -> list[LineLoss]:
     """Return the lines that lost a digit at least, the worst first."""
-    of_line: dict[Any, list[Loss]] = {}
+    of_line: dict[Any, list[OperationLoss]] = {}
     for loss in losses:
         source = loss.tracer.source
         location = None if source is None else source.location
@@ -260,7 +272,7 @@ def _lines(losses: list[Loss]) -> list[LineLoss]:
     return sorted([x for x in lines if x.digits >= 1], key=lambda line: -line.digits)
 
 
-def _line(location: Location | None, direction: Direction, losses: list[Loss]) -> LineLoss:
+def _line(location: Location | None, direction: Direction, losses: list[OperationLoss]) -> LineLoss:
     worst, first = max(losses, key=lambda loss: loss.digits), losses[-1]
     x, index, name = worst.tracer, worst.index, str(worst.tracer.primitive)
     result, shadow = causes.host(x.value)[index], causes.host(x.parts[0])[index]

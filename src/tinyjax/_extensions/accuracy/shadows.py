@@ -148,18 +148,18 @@ class ShadowTrace(tr.Trace):
                     x.parts[0] if type(x) is ShadowTracer and x._trace is self else self.constant(x)
                     for x in args
                 ]
-                tracer = ShadowTracer(
-                    self, outs[0], tuple(self.parent.process(primitive, shadows, widened(params)))
-                )
-                return self.kept((tracer,), primitive, args, params)
-            parts = self.shadows(primitive, args, values, params, outs)
+                parts = self.apply_wide(primitive, shadows, params, outs)
+            else:
+                parts = self.shadows(primitive, args, values, params, outs)
             pairs = zip(outs, parts, strict=True)
             tracers = [x if p[0] is x else ShadowTracer(self, x, p) for x, p in pairs]
-            return self.kept(tracers, primitive, args, params)
+            return self.remember(tracers, primitive, args, params)
         finally:
             tr.reset_trace(token)
 
-    def kept(self, outs: Arrays, primitive: Any, args: Sequence[Array], params: object) -> Arrays:
+    def remember(
+        self, outs: Arrays, primitive: Any, args: Sequence[Array], params: object
+    ) -> Arrays:
         """Return the results of an operation, which a report keeps."""
         return outs
 
@@ -205,12 +205,7 @@ class ShadowTrace(tr.Trace):
             if name not in _DATA and not discrete:
                 self.unshadowed[f"results of {name}"] = None
             return [self.parts(x) for x in outs]
-        operands: list[Parts] = []
-        for x, value in zip(args, values, strict=True):
-            follows = discrete or dtypes.is_inexact(value.dtype)
-            operands.append(self.parts(x) if follows else (value,))
-            if not follows:
-                self.choose(primitive, x)
+        operands = [self._operand(primitive, x, discrete) for x in args]
         if discrete and all(p[0] is value for p, value in zip(operands, values, strict=True)):
             return [(x,) for x in outs]
         if any(x.dtype == dtypes.complex128 for x in outs):
@@ -226,8 +221,24 @@ class ShadowTrace(tr.Trace):
             if not is_exact:
                 self.estimated[name] = None
             return [p[: len(self.parts(x))] for p, x in zip(results, outs, strict=True)]
-        wide_operands = [p[0] for p in operands]
-        return [(x,) for x in self.parent.process(primitive, wide_operands, widened(params))]
+        return self.apply_wide(primitive, [p[0] for p in operands], params, outs)
+
+    def _operand(self, primitive: Primitive[P], x: Array, discrete: bool) -> Parts:
+        """Return the shadow of an operand; where it chooses among floats, its value decides."""
+        if discrete or dtypes.is_inexact(x.dtype):
+            return self.parts(x)
+        self.choose(primitive, x)
+        return (self.value(x),)
+
+    def apply_wide(
+        self, primitive: Primitive[P], shadows: Arrays, params: P, outs: Arrays
+    ) -> Sequence[Parts]:
+        """Apply a primitive to shadows of one part; where it takes none, results are exact."""
+        try:
+            return [(x,) for x in self.parent.process(primitive, shadows, widened(params))]
+        except errors.TinyjaxError:
+            self.unshadowed[f"results of {primitive}"] = None
+            return [self.parts(x) for x in outs]
 
     def process_program(self, primitive: Primitive[P], args: Arrays, params: P) -> Sequence[Array]:
         """Run the programs of a primitive on values with shadows; loops stay loops if recorded."""
