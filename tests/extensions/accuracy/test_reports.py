@@ -116,12 +116,11 @@ def test_a_loop_that_would_end_elsewhere() -> None:
     def count(x: Any) -> Any:
         return lax.while_loop(lambda s: s[1] < 1, lambda s: (s[0] + 1, s[1] + x), (0, 0.0 * x))[0]
 
-    found = accuracy.report(lambda x: 1.0 * count(x))(np.float32(0.1))
-    total = np.float32(0)
-    for _ in range(10):
-        total += np.float32(0.1)
-    assert (total >= 1) != (10 * Fraction(float(np.float32(0.1))) >= 1) or not found.branches
-    assert found.results[0].value in (10, 11)
+    found = accuracy.report(lambda x: 1.0 * count(x))(np.float32(0.04))
+    assert found.results[0].value == 25  # though 25 x < 1
+    assert [x.index for x in found.branches[0].iterations] == [25]
+    assert "higher precision would have decided otherwise" in str(found)
+    assert not accuracy.report(lambda x: 1.0 * count(x))(np.float32(0.1)).branches
 
 
 def test_what_is_not_shadowed_is_said() -> None:

@@ -142,10 +142,10 @@ class CauseTrace(shadows.ShadowTrace):
             first[:] = first or [jaxpr]
             count += jaxpr is first[0]
             index = (length or 0) - 1 - count if backwards else count
-            with tr.assigned(_loops, (*outer, LoopIndex(primitive.name, here, index))):
-                return jx.eval_jaxpr(jaxpr, args)
+            _loops.set((*outer, LoopIndex(primitive.name, here, index)))  # also of its decision
+            return jx.eval_jaxpr(jaxpr, args)
 
-        with tr.use_trace(self):
+        with tr.use_trace(self), tr.assigned(_loops, outer):
             return program_rules.evaluate_stepwise(primitive, args, params, run)
 
 
