@@ -108,8 +108,7 @@ def estimate(fun: Callable[..., Any]) -> Callable[..., Estimate]:
     Each rounding changes a value by half a unit at most, and by two units in functions such as
     ``exp``. The derivative of the result in that value says what becomes of it, to first order. The
     sum of the products over all operations bounds the error (G. Singh et al., Fast and automatic
-    floating point error analysis with CHEF-FP, 2023). It takes a fraction of the time of
-    ``accuracy.report``, and is pessimistic: it adds up sizes.
+    floating point error analysis with CHEF-FP, 2023). It is pessimistic, since it adds up sizes.
     What is not of first order, such as overflow, it does not see.
 
     Args:
