@@ -59,7 +59,7 @@ _MOST_PROGRAMS: Final = 1024
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Written(records.Record):
+class _SourceText(records.Record):
     """The text of a program for some sizes.
 
     Attributes:
@@ -132,7 +132,7 @@ _lock: Final = Lock()
 #: Programs by digest.
 _programs: Final[dict[bytes, CTierProgram]] = {}
 #: Forms of texts, by what is the same for all sizes.
-_forms: Final[dict[_Written, _Form]] = {}
+_forms: Final[dict[_SourceText, _Form]] = {}
 _CACHES: Final[tuple[dict[Any, Any], ...]] = (_programs, _forms)
 
 
@@ -169,16 +169,16 @@ def _compile(jaxpr: jx.Jaxpr) -> CTierProgram:
     if any(dtypes.is_key(aval.dtype) for aval in (*jaxpr.in_avals, *jaxpr.out_avals)):
         return CTierProgram(None, "XLA compiles it, since keys are not passed to C")
     try:
-        written = _written(jaxpr, sizes_vary=True)
-        binary = _binary_for(written)
+        source = _source_text(jaxpr, sizes_vary=True)
+        binary = _binary_for(source)
         if binary is None:
-            written = _written(jaxpr)
-            binary = _compiled(written, {})
+            source = _source_text(jaxpr)
+            binary = _compiled(source, {})
     except (errors.ExportError, errors.PlatformError) as error:
         return CTierProgram(None, f"XLA compiles it: {error.message}")
     types = [aval.dtype for aval in jaxpr.in_avals]
     shapes = [(aval.shape, aval.dtype) for aval in jaxpr.out_avals]
-    text, arguments = written.text, binary.arguments(written.numbers)
+    text, arguments = source.text, binary.arguments(source.numbers)
     tables = text.tables
     function, python, empty = binary.function, ctypes.addressof(compiling.PYTHON), np.empty
 
@@ -196,7 +196,7 @@ def _compile(jaxpr: jx.Jaxpr) -> CTierProgram:
     return CTierProgram(evaluate, f"compiled as C in {binary.seconds:.2g} s{sizes}")
 
 
-def _written(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _Written:
+def _source_text(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _SourceText:
     """Write a program, and part the text into what is the same for all sizes, and numbers."""
     ins = [f"in{i}" for i in range(len(jaxpr.in_avals))]
     outs = [f"out{i}" for i in range(len(jaxpr.out_avals))]
@@ -218,7 +218,7 @@ def _written(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _Written:
             end = token.end()
     constants = [x.table for x in text.results]
     before = "\n\n".join([exporting.INCLUDES, text.before, *constants, workspace])
-    return _Written(_COMMENT.sub("", before), (*pieces, function[end:]), tuple(numbers), text)
+    return _SourceText(_COMMENT.sub("", before), (*pieces, function[end:]), tuple(numbers), text)
 
 
 def _calling(text: exporting.CText) -> str:
@@ -238,46 +238,46 @@ def _calling(text: exporting.CText) -> str:
     return compiling.calling(types, size, call, ", const int64_t *numbers")
 
 
-def _binary_for(written: _Written) -> _Binary | None:
+def _binary_for(source: _SourceText) -> _Binary | None:
     """Return a binary for many sizes that serves for a text; None where that is the first."""
-    form = _forms.get(written)
+    form = _forms.get(source)
     if form is None:
-        _forms[written] = _Form(written.numbers)
+        _forms[source] = _Form(source.numbers)
         return None  # one for these sizes is quicker
     for binary in form.binaries:
-        if binary.arguments(written.numbers) is not None:
+        if binary.arguments(source.numbers) is not None:
             return binary
     last = form.binaries[-1] if form.binaries else None
     earlier: Sequence[str | None] = last.numbers if last else form.numbers
     groups: dict[tuple[object, str], int] = {}
     same: dict[int, int] = {}
-    for i, (mine, other) in enumerate(zip(earlier, written.numbers, strict=True)):
+    for i, (mine, other) in enumerate(zip(earlier, source.numbers, strict=True)):
         if mine != other:  # numbers that were equal, and are, are one argument
             before = last.same[i] if last and mine is None else mine
             same[i] = groups.setdefault((before, other), len(groups))
     try:
-        binary = _compiled(written, same)
+        binary = _compiled(source, same)
     except errors.PlatformError:  # a number that must be a constant of C
         return None
     form.binaries.append(binary)
     return binary
 
 
-def _compiled(written: _Written, same: dict[int, int]) -> _Binary:
+def _compiled(source: _SourceText, same: dict[int, int]) -> _Binary:
     """Compile a text, of whose numbers some are arguments."""
     start = perf_counter()
-    pieces, firsts = written.pieces, dict[int, int]()
+    pieces, firsts = source.pieces, dict[int, int]()
     for i, k in same.items():
         firsts.setdefault(k, i)
     places = [*firsts.values()]
     prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in "".join(pieces))
-    numbers: list[str | None] = [None if i in same else x for i, x in enumerate(written.numbers)]
+    numbers: list[str | None] = [None if i in same else x for i, x in enumerate(source.numbers)]
     parts = [f"{prefix}{same[i]}" if x is None else x for i, x in enumerate(numbers)]
-    declared = [_declared(f"{prefix}{k}", k, written.numbers[i]) for k, i in enumerate(places)]
+    declared = [_declared(f"{prefix}{k}", k, source.numbers[i]) for k, i in enumerate(places)]
     text = "".join([piece + part for piece, part in zip(pieces, [*parts, ""], strict=True)])
     text = text.replace(_DECLARATIONS, "".join(declared))
-    source = f"{written.before}\n\n{text}\n"
-    library = compiling.load_library(_code(source), ctypes.PyDLL)
+    file = f"{source.before}\n\n{text}\n"
+    library = compiling.load_library(_code(file), ctypes.PyDLL)
     function = library["python_call"]
     function.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     return _Binary(numbers, places, same, function, perf_counter() - start)
