@@ -12,6 +12,7 @@ import inspect
 import io
 import itertools
 import re
+import time
 import types
 import weakref
 from collections.abc import Callable
@@ -639,8 +640,10 @@ def is_kept(row: str, form: str, context: str, raises: bool) -> bool:
                 tinyjax.effects_barrier()
     things.clear()
     del hold, fun
-    if reference() is not None:
+    deadline = time.monotonic() + 2.0
+    while reference() is not None and time.monotonic() < deadline:
         gc.collect()
+        time.sleep(0.02)  # a thread of XLA's may still hold a loop that a callback ended
     return reference() is not None
 
 

@@ -621,6 +621,7 @@ def scope() -> dict[str, Any]:
         "import_module": import_module,
         "reload": reload,
         "checkpoints": checkpoints,
+        "accuracy": tinyjax.accuracy,
         "serialize_executable": serialize_executable,
         "SimpleNamespace": SimpleNamespace,
         "TRIANGLE": (sized(3, 3), tinyjax.ShapeDtypeStruct((), np.int32)),

@@ -1131,8 +1131,8 @@ def truth_of_an_array() -> object:
     "threefry_partitionable, default_prng_impl, default_matmul_precision, check_leaks, "
     "check_jaxprs, debug_nans, debug_infs, "
     "debug_bounds, debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, "
-    "disable_bwd_checks, interruptible, tier, progress, announce, effort, locations, tracebacks, "
-    "typecheck, num_cpu_devices, default_device, platforms, transfers_to_device, "
+    "disable_bwd_checks, interruptible, tier, compiler, progress, announce, effort, locations, "
+    "tracebacks, typecheck, num_cpu_devices, default_device, platforms, transfers_to_device, "
     "transfers_between_devices, transfers_to_host, user_contexts.",
 )
 def unknown_setting() -> object:

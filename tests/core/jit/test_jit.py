@@ -944,6 +944,7 @@ def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> No
         "control_flow": "source",
         "pad_to": 8,
         "tier": "first",
+        "compiler": "xla",
         "compiler_options": {"c": 1},
         "inline": True,
         "keep_unused": True,

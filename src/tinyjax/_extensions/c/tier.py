@@ -103,7 +103,7 @@ class _Binary:
 
 
 @attrs.define(eq=False)
-class _Form:
+class _TextForm:
     """The texts that differ in numbers alone.
 
     Attributes:
@@ -132,7 +132,7 @@ _lock: Final = Lock()
 #: Programs by digest.
 _programs: Final[dict[bytes, CTierProgram]] = {}
 #: Forms of texts, by what is the same for all sizes.
-_forms: Final[dict[_SourceText, _Form]] = {}
+_forms: Final[dict[_SourceText, _TextForm]] = {}
 _CACHES: Final[tuple[dict[Any, Any], ...]] = (_programs, _forms)
 
 
@@ -242,7 +242,7 @@ def _binary_for(source: _SourceText) -> _Binary | None:
     """Return a binary for many sizes that serves for a text; None where that is the first."""
     form = _forms.get(source)
     if form is None:
-        _forms[source] = _Form(source.numbers)
+        _forms[source] = _TextForm(source.numbers)
         return None  # one for these sizes is quicker
     for binary in form.binaries:
         if binary.arguments(source.numbers) is not None:

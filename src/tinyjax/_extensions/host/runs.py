@@ -43,7 +43,7 @@ _CALLS_AFTER: Final = 2
 
 
 @attrs.frozen(eq=False, repr=False)
-class ProgramRun(records.Record):
+class EarlierUse(records.Record):
     """The use that a process made of a program.
 
     Attributes:
@@ -71,7 +71,7 @@ class _Progress(Protocol):
     def seconds_to_evaluate(self) -> float: ...
 
 
-class RunLog:
+class UseLog:
     """The log of a folder: what the last processes did with programs, and what this one does.
 
     Attributes:
@@ -85,18 +85,18 @@ class RunLog:
     def __init__(self, folder: str) -> None:
         """Read the log; this process is written to it when it ends."""
         self.cache: DiskCache = DiskCache(folder, 0)
-        self.last: dict[bytes, ProgramRun] = self.read()
+        self.last: dict[bytes, EarlierUse] = self.read()
         self.programs: WeakValueDictionary[bytes, _Progress] = WeakValueDictionary()
         self.process: bytes = os.urandom(8)
         atexit.register(self.write)
 
-    def read(self) -> dict[bytes, ProgramRun]:
+    def read(self) -> dict[bytes, EarlierUse]:
         """Return what the folder holds; nothing if that is damaged."""
         content = self.cache.read(RUNS, _KEY)
         if content is None or len(content) % _PACKED.size:
             return {}
         return {
-            key: ProgramRun(None if entry == _NO_ENTRY else entry, seconds, process)
+            key: EarlierUse(None if entry == _NO_ENTRY else entry, seconds, process)
             for key, entry, seconds, process in _PACKED.iter_unpack(content)
         }
 
@@ -107,7 +107,7 @@ class RunLog:
         latest = self.read()
         for key, x in [*self.programs.items()]:
             latest.pop(key, None)  # which goes to the end
-            latest[key] = ProgramRun(x.entry, x.seconds_to_evaluate(), self.process)
+            latest[key] = EarlierUse(x.entry, x.seconds_to_evaluate(), self.process)
         content = b"".join(
             [
                 _PACKED.pack(key, run.entry or _NO_ENTRY, run.seconds, run.process)
@@ -116,7 +116,7 @@ class RunLog:
         )
         self.cache.write(RUNS, _KEY, content)
 
-    def is_worth_loading(self, run: ProgramRun) -> bool:
+    def is_worth_loading(self, run: EarlierUse) -> bool:
         """Return whether to load a program at once takes less than to evaluate its calls again.
 
         The programs of a process load jaxlib together.
@@ -127,7 +127,7 @@ class RunLog:
         together = [x for x in self.last.values() if x.process == run.process]
         return sum(max(0.0, self._gain(x)) for x in together) > _START
 
-    def _gain(self, run: ProgramRun) -> float:
+    def _gain(self, run: EarlierUse) -> float:
         """Return the seconds that loading a program saves; -inf if it is not on disk."""
         size = self.cache.size_of(run.entry) if run.entry else None
         if size is None:
@@ -136,6 +136,6 @@ class RunLog:
 
 
 @cache
-def log_of(folder: str) -> RunLog:
+def log_of(folder: str) -> UseLog:
     """Return the log of a folder, which is read once."""
-    return RunLog(folder)
+    return UseLog(folder)

@@ -261,13 +261,13 @@ class TierProgress:
         self,
         decision: Decision,
         seconds_a_call: float = 0.0,
-        last: runs.ProgramRun | None = None,
+        last: runs.EarlierUse | None = None,
         is_loaded: bool = False,
     ) -> None:
         self.decision: Decision = decision
         self.entry: bytes | None = None
         self.seconds_a_call: float = seconds_a_call
-        self.last: runs.ProgramRun | None = last
+        self.last: runs.EarlierUse | None = last
         self.is_loaded: bool = is_loaded
         self.remaining: float = decision.seconds
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
