@@ -17,7 +17,6 @@ install_namespace(numpy)
 lazy.HOOKS.update(
     # how programs are run: evaluated at first, called in short, and calling Python
     tiers="tinyjax._extensions.host.tiers",
-    c_tier="tinyjax._extensions.c.tier",
     fast_calls="tinyjax._extensions.host.xla.fast_calls",
     calling_programs="tinyjax._extensions.callbacks.xla.programs",
     # how derivatives of data are taken

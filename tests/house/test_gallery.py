@@ -29,6 +29,7 @@ from gallery import (
     arrhenius,
     controller,
     convolution,
+    digit_hunt,
     digits,
     gaussian_process,
     ground_state,
@@ -133,6 +134,22 @@ def test_controller(picture: str) -> None:
     speeds, accelerations = tangent(time), jax.jacfwd(tangent)(time)
     power = controller.torques(motion(time), speeds, accelerations) @ speeds
     np.testing.assert_allclose(jax.grad(energy)(time), power, rtol=1e-12)
+
+
+def test_digit_hunt(picture: str) -> None:
+    report = digit_hunt.main(picture, count=40)
+    assert report["the line that lost the others"] == (
+        "return anomaly - ECCENTRICITY * jnp.sin(anomaly)"
+    )
+    assert float(report["digits that are right"]) < 5
+    assert float(report["digits that are right with a series"]) > 6
+    anomaly = np.geomspace(1e-4, 0.4, 20)
+    by_series = digit_hunt.time_by_series(anomaly)
+    np.testing.assert_allclose(by_series, digit_hunt.time_of(anomaly), rtol=1e-9)
+    times = np.geomspace(1e-5, 1e-2, 20)
+    x, y = np.asarray(jax.vmap(digit_hunt.place)(times)).T
+    e = digit_hunt.ECCENTRICITY  # the distance from a focus, by the ellipse
+    np.testing.assert_allclose(np.hypot(x, y), 1 - e * (x + e), rtol=1e-7)
 
 
 def test_digits(picture: str) -> None:

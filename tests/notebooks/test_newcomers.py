@@ -65,6 +65,7 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         "main(size=24, sigma=1.0, steps=60)",
         lambda x: x["error of the sharpened one"] < 0.8 * x["error of the blurred photograph"],
     ),
+    "digit_hunt": ("main(count=30)", lambda x: x["digits that are right"] < 5),
     "controller": ("main(steps=400)", lambda x: x["degrees from the goal"] < 20),
     "pendulum": ("main(count=25, steps=20)", lambda x: x["loss"] > 0),
     "ink": ("main(size=16, steps=5, rounds=30)", lambda x: all(np.isfinite([*x.values()]))),

@@ -295,6 +295,7 @@ EXTRA = {
     "SeriesTracer": "derivative term terms",
     "LaplacianTracer": "primal rows",
     "WitnessTracer": "decided guards staged",
+    "ShadowTracer": "born examples loops operands params parts place primitive source value",
 }
 
 

@@ -41,13 +41,14 @@ NAMES: Final = (
     "memory_budget",
     "new_primitive",
     "controller",
+    "digit_hunt",
     *PACKAGES,
 )
 COLUMNS: Final = 3
 #: Pictures of more bytes are reduced to few colours.
 LARGE: Final = 45_000
 #: Pictures of lines alone, which few colours draw.
-LINES: Final = ("arrhenius", "controller", "vapour", "noise", "orbit", "wind_farm")
+LINES: Final = ("arrhenius", "controller", "digit_hunt", "vapour", "noise", "orbit", "wind_farm")
 INDEX: Final = """# Gallery
 
 Short programs, each with the picture that it draws. You run one by `python

@@ -17,7 +17,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
-from threading import Lock
+from threading import RLock
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
@@ -128,7 +128,8 @@ class CTierProgram(records.Record):
     history: str
 
 
-_lock: Final = Lock()
+#: Held while a program is written, which may run others.
+_lock: Final = RLock()
 #: Programs by digest.
 _programs: Final[dict[bytes, CTierProgram]] = {}
 #: Forms of texts, by what is the same for all sizes.

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import config, errors
-from tinyjax._base import blas, forks, lazy, records
+from tinyjax._base import blas, forks, records
 from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
 from tinyjax._extensions.host import runs
 from tinyjax.core import devices, xla
@@ -339,15 +339,16 @@ def _is_for_c(request: compilation.Compilation) -> bool:
     """Return whether a program is to be compiled as C, if it can be."""
     settings = config.settings()
     asked = request.flags == _C or (settings.compiler == "c" and not request.flags)
-    return asked and request.placement is None and not settings.debugging and "c_tier" in lazy.HOOKS
+    return asked and request.placement is None and not settings.debugging
 
 
 def _program_in_c(request: compilation.Compilation) -> _Evaluate | None:
     """Return the function that evaluates a program in C; None where it is not to be in C."""
     if not _is_for_c(request):
         return None
-    evaluate: Callable[[Sequence[HostArray]], list[HostArray]] | None
-    evaluate = lazy.hook("c_tier").evaluation(request.jaxpr)
+    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
+
+    evaluate = tier.evaluation(request.jaxpr)
     if evaluate is None:
         return None
     avals = request.jaxpr.out_avals
@@ -407,16 +408,16 @@ def evaluation(
 def _evaluation_in_c(
     jaxpr: jx.Jaxpr, consts: Sequence[Array]
 ) -> Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None:
-    in_c = lazy.hook("c_tier").evaluation(jaxpr)
+    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
+
+    in_c = tier.evaluation(jaxpr)
     if in_c is None:
         return None
     current = current_rules[0]
     fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
 
     def evaluate(hosts: Sequence[HostArray]) -> Sequence[HostArray] | None:
-        outs: Sequence[HostArray] | None
-        outs = in_c([*fixed, *hosts]) if current_rules[0] is current else None
-        return outs
+        return in_c([*fixed, *hosts]) if current_rules[0] is current else None
 
     return evaluate
 
@@ -424,8 +425,9 @@ def _evaluation_in_c(
 def history(request: compilation.Compilation) -> str:
     """Return the history and the present tier of a program's calls."""
     if _is_for_c(request):
-        reason: str = lazy.hook("c_tier").history(request.jaxpr)
-        return reason
+        from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
+
+        return tier.history(request.jaxpr)
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
@@ -450,8 +452,9 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
 def forget() -> None:
     """Evaluate every program at first again."""
     _programs.clear()
-    if lazy.is_loaded("c_tier"):
-        lazy.hook("c_tier").forget()
+    in_c = sys.modules.get("tinyjax._extensions.c.tier")
+    if in_c is not None:
+        in_c.forget()
 
 
 def _progress_of(request: compilation.Compilation) -> TierProgress:
