@@ -65,12 +65,14 @@ class _SourceText(records.Record):
     Attributes:
         before: what is the same for all sizes: functions, tables.
         pieces: the text of the functions between numbers.
+        kinds: the types of the numbers.
         numbers: the numbers.
         text: all of it.
     """
 
     before: str
     pieces: tuple[str, ...]
+    kinds: tuple[str, ...]
     numbers: tuple[str, ...] = attrs.field(eq=False)
     text: exporting.CText = attrs.field(eq=False)
 
@@ -210,16 +212,20 @@ def _source_text(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _SourceText:
         function = f"{function[:start]}{_DECLARATIONS}{function[start:]}"
     function = function.replace(f"int {text.name}(", f"int {text.name}(const int64_t *numbers, ", 1)
     pieces: list[str] = []
+    kinds: list[str] = []
     numbers: list[str] = []
     end = 0
     for token in _TOKEN.finditer(function):
         if token["float"] or (token["int"] and int(token["int"]) <= _MOST_INT):
             pieces.append(function[end : token.start()])
+            kinds.append(_kind(token[0]))
             numbers.append(token[0])
             end = token.end()
     constants = [x.table for x in text.results]
     before = "\n\n".join([exporting.INCLUDES, text.before, *constants, workspace])
-    return _SourceText(_COMMENT.sub("", before), (*pieces, function[end:]), tuple(numbers), text)
+    pieces.append(function[end:])
+    shared = _COMMENT.sub("", before), tuple(pieces), tuple(kinds)
+    return _SourceText(*shared, tuple(numbers), text)
 
 
 def _calling(text: exporting.CText) -> str:
@@ -274,7 +280,7 @@ def _compiled(source: _SourceText, same: dict[int, int]) -> _Binary:
     prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in "".join(pieces))
     numbers: list[str | None] = [None if i in same else x for i, x in enumerate(source.numbers)]
     parts = [f"{prefix}{same[i]}" if x is None else x for i, x in enumerate(numbers)]
-    declared = [_declared(f"{prefix}{k}", k, source.numbers[i]) for k, i in enumerate(places)]
+    declared = [_declared(f"{prefix}{k}", k, source.kinds[i]) for k, i in enumerate(places)]
     text = "".join([piece + part for piece, part in zip(pieces, [*parts, ""], strict=True)])
     text = text.replace(_DECLARATIONS, "".join(declared))
     file = f"{source.before}\n\n{text}\n"
@@ -284,22 +290,30 @@ def _compiled(source: _SourceText, same: dict[int, int]) -> _Binary:
     return _Binary(numbers, places, same, function, perf_counter() - start)
 
 
-def _declared(name: str, k: int, number: str) -> str:
-    """Declare a number that is an argument."""
+def _kind(number: str) -> str:
+    """Return the type of a number in C."""
     if number.isdecimal():
+        return "int"
+    return "float" if number.endswith("f") else "double"
+
+
+def _declared(name: str, k: int, kind: str) -> str:
+    """Declare a number that is an argument."""
+    if kind == "int":
         return f"    const int {name} = (int)numbers[{k}];\n"
-    kind, bits = ("float", "int32_t") if number.endswith("f") else ("double", "int64_t")
+    bits = "int32_t" if kind == "float" else "int64_t"
     read = f"const {bits} {name}_bits = ({bits})numbers[{k}];"
     return f"    {kind} {name};\n    {read}\n    memcpy(&{name}, &{name}_bits, sizeof {name});\n"
 
 
 def _bits(number: str) -> int:
     """Return a number as an argument: a float by its bits."""
-    if number.isdecimal():
+    kind = _kind(number)
+    if kind == "int":
         return int(number)
     digits = number.removesuffix("f")
     value = float.fromhex(digits) if "x" in digits else float(digits)
-    code, bits = ("<f", "<i") if number.endswith("f") else ("<d", "<q")
+    code, bits = ("<f", "<i") if kind == "float" else ("<d", "<q")
     return int(struct.unpack(bits, struct.pack(code, value))[0])
 
 
