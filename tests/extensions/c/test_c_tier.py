@@ -13,7 +13,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax import config, lax, random
+from tinyjax import config, export, lax, random
 from tinyjax._extensions.c import compiling, tier
 from tinyjax.errors import ArgumentError
 
@@ -133,6 +133,16 @@ def test_programs_whose_constants_alone_differ_are_told_apart() -> None:
             fun = tinyjax.jit(lambda x, t=table: x[:20] @ jnp.asarray(t) + x.sum(), compiler="c")
             x = _RNG.normal(size=n)
             np.testing.assert_allclose(fun(x), x[:20] @ table + x.sum(), 1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.int8])
+def test_constants_of_the_least_integers(kind: Any) -> None:
+    """Those that count are written as such, as far as C's int goes."""
+    strict = (*compiling.FLAGS, "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    least = np.full(5, np.iinfo(kind).min, kind)
+    for numbers in (least, np.arange(5, dtype=kind) + least):
+        program = export.c(lambda x, n=numbers: jnp.maximum(x, jnp.asarray(n)))(least)
+        np.testing.assert_array_equal(program.compile(strict)(least), numbers)
 
 
 def test_transformations_of_it_and_in_it() -> None:

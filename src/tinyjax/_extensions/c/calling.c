@@ -58,13 +58,13 @@ int python_call(const struct python_functions *python, void *arrays$parameters) 
         /* the workspace of the last call, whose pages are there, while Python's lock is held */
         static void *last;
         static size_t last_size;
-        size_t size = last ? last_size : 0;
+        size_t size = last ? last_size : 0, needed = $workspace_bytes;
         void *workspace = last, *thread;
         last = 0;
         thread = python->release_thread();
-        if (!workspace || size < $workspace_bytes) {
+        if (!workspace || size < needed) {
             free(workspace);
-            size = $workspace_bytes;
+            size = needed;
             workspace = malloc(size + 1);
         }
         status = workspace ? $call : -1;

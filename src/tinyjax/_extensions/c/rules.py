@@ -79,7 +79,9 @@ def constant(w: Writer, array: Array, aval: ShapedArray) -> CValue:
 def _counted(host: HostArray, axis: int) -> CValue | None:
     """Return integers that grow by equal steps along an axis, and are equal along the others."""
     line = np.moveaxis(host, axis, -1).reshape(-1, host.shape[axis])[:1]
-    if host.dtype.kind not in "iu" or line.size < _SHORTEST_COUNT or np.abs(line).max() > _LARGEST:
+    if host.dtype.kind not in "iu" or line.size < _SHORTEST_COUNT:
+        return None
+    if int(line.min()) < -_LARGEST or int(line.max()) > _LARGEST:
         return None
     first, step = int(line[0, 0]), int(line[0, 1]) - int(line[0, 0])
     counted = first + step * np.arange(line.size)
