@@ -115,12 +115,14 @@ def test_programs_that_take_little_load_no_jaxlib(folder: Path, monkeypatch: Any
     script(folder, 3000)
     monkeypatch.setattr(xla, "has_started", lambda: False)
     key, run = next(iter(runs.UseLog(str(folder)).last.items()))
-    log = runs.UseLog(str(folder))
     few = runs.EarlierUse(run.entry, 0.03, bytes(8))
+    log = runs.UseLog(str(folder))
     log.last = {key: few}
     assert not log.is_worth_loading(few)
+    log = runs.UseLog(str(folder))
     log.last = {bytes([i] * 32): few for i in range(4)}
     assert log.is_worth_loading(few)
+    log = runs.UseLog(str(folder))
     log.last = {bytes([i] * 32): runs.EarlierUse(run.entry, 0.03, bytes([i] * 8)) for i in range(4)}
     assert not log.is_worth_loading(few)
 

@@ -56,7 +56,7 @@ class LineAdapter(tr.Adapter):
     __slots__ = ()
 
     def source(self, recorder: tr.Trace, source: frames.Source | None) -> frames.Source | None:
-        return tr.evaluated_source() or frames.user_source()
+        return source_here()
 
     def batch(
         self, rule: Any, mapped: prim.MappedAxis, values: Arrays, axes: prim.BatchAxes, params: P
@@ -101,7 +101,7 @@ class CauseTrace(shadows.ShadowTrace):
     def remember(
         self, outs: Arrays, primitive: Any, args: Sequence[Array], params: object
     ) -> Arrays:
-        source, loops = tr.evaluated_source() or frames.user_source(), _loops.get()
+        source, loops = source_here(), _loops.get()
         for i, x in enumerate(outs):
             if type(x) is ShadowTracer and x._trace is self:
                 self.bytes += x.value.size * 12 + 1000
@@ -127,8 +127,9 @@ class CauseTrace(shadows.ShadowTrace):
 
     def _compare(self, x: ShadowTracer, kind: str) -> None:
         if not np.array_equal(host(x.value), host(x.parts[0])):
-            count, first = self.branches.get((kind, location_here()), (0, _loops.get()))
-            self.branches[kind, location_here()] = count + 1, first
+            decision = kind, location_here()
+            count, first = self.branches.get(decision, (0, _loops.get()))
+            self.branches[decision] = count + 1, first
 
     def process_program(self, primitive: Primitive[P], args: Arrays, params: P) -> Sequence[Array]:
         if program_rules.ITERATIONS not in primitive.rules.extensions:
@@ -149,9 +150,14 @@ class CauseTrace(shadows.ShadowTrace):
             return program_rules.evaluate_stepwise(primitive, args, params, run)
 
 
+def source_here() -> frames.Source | None:
+    """Return where in the user's source the operation is that is being run."""
+    return tr.evaluated_source() or frames.user_source()
+
+
 def location_here() -> Location | None:
     """Return the user's line that is being run."""
-    source = tr.evaluated_source() or frames.user_source()
+    source = source_here()
     return None if source is None else source.location
 
 

@@ -139,10 +139,11 @@ class ShadowTrace(tr.Trace):
         try:
             outs = self.parent.process(primitive, values, params)
             usual = usual and len(outs) == 1 and (outs[0]._aval or outs[0].aval).dtype in _NARROW
-            if not (owned or (usual and primitive.name not in doubled.MOVING)):
-                exact = primitive.name in doubled.MOVING
-                if exact or not any(dtypes.is_inexact(x.dtype) for x in outs):
-                    return outs
+            if not owned and (
+                primitive.name in doubled.MOVING
+                or not any(dtypes.is_inexact(x.dtype) for x in outs)
+            ):
+                return outs
             if usual:
                 shadows = [
                     x.parts[0] if type(x) is ShadowTracer and x._trace is self else self.constant(x)

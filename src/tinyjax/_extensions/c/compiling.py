@@ -26,10 +26,8 @@ from tinyjax.dtypes import HostArray
 L = TypeVar("L", bound=ctypes.CDLL)
 
 #: No product is added in one rounding, as in the library; the names of errors are not set.
-FLAGS: Final = (
-    *("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno"),
-    "-fno-tree-slp-vectorize",
-)
+COMMON_FLAGS: Final = "-march=native -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize"
+FLAGS: Final = ("-O3", *COMMON_FLAGS.split())
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -34,11 +34,8 @@ from tinyjax.dtypes import HostArray
 #: Evaluates a program in C.
 Evaluate: TypeAlias = Callable[[Sequence[HostArray]], list[HostArray]]
 
-#: No product is added in one rounding, as in the library. -O3 takes thrice as long.
-FLAGS: Final = (
-    *("-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-tree-slp-vectorize"),
-    "-fvect-cost-model=dynamic",
-)
+#: -O3 takes thrice as long.
+FLAGS: Final = ("-O2", *compiling.COMMON_FLAGS.split(), "-fvect-cost-model=dynamic")
 #: Functions of which GNU's library for x86 has some for whole vectors, right to four units of the
 #: last place, and the version that has them all.
 _VECTOR_FUNCTIONS: Final = (

@@ -78,9 +78,11 @@ class UseLog:
         cache: the cache on disk.
         last: what earlier processes did, by the keys of programs.
         programs: those of this process.
+        process: this process, by random bytes.
+        gains: the seconds that loading all its programs saves, by process.
     """
 
-    __slots__ = ("cache", "last", "process", "programs")
+    __slots__ = ("cache", "gains", "last", "process", "programs")
 
     def __init__(self, folder: str) -> None:
         """Read the log; this process is written to it when it ends."""
@@ -88,6 +90,7 @@ class UseLog:
         self.last: dict[bytes, EarlierUse] = self.read()
         self.programs: WeakValueDictionary[bytes, _Progress] = WeakValueDictionary()
         self.process: bytes = os.urandom(8)
+        self.gains: dict[bytes, float] = {}
         atexit.register(self.write)
 
     def read(self) -> dict[bytes, EarlierUse]:
@@ -124,8 +127,10 @@ class UseLog:
         gain = self._gain(run)
         if gain <= 0 or xla.has_started():
             return gain > 0
-        together = [x for x in self.last.values() if x.process == run.process]
-        return sum(max(0.0, self._gain(x)) for x in together) > _START
+        if run.process not in self.gains:
+            together = [x for x in self.last.values() if x.process == run.process]
+            self.gains[run.process] = sum(max(0.0, self._gain(x)) for x in together)
+        return self.gains[run.process] > _START
 
     def _gain(self, run: EarlierUse) -> float:
         """Return the seconds that loading a program saves; -inf if it is not on disk."""

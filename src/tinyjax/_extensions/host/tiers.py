@@ -288,6 +288,7 @@ class TierProgress:
 _C: Final = (("compiler", "c"),)
 #: Computes results from arrays on the host.
 _Evaluate: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+_EvaluateHosts: TypeAlias = Callable[[Sequence[HostArray]], Sequence[HostArray]]
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[Hashable, TierProgress]] = {}
@@ -301,9 +302,9 @@ def run(
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
     progress: TierProgress | None = None
     is_here = request.placement is None or devices.ops().is_on_host(request)
-    in_c = _program_in_c(request)
+    in_c = _evaluation_in_c(request)
     if in_c is not None:
-        return _on_host(request, args, in_c), None
+        return _on_host(request, args, _of_arrays(in_c, request.jaxpr)), None
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
         loads = progress.is_loaded and tier == "first"
@@ -342,20 +343,21 @@ def _is_for_c(request: compilation.Compilation) -> bool:
     return asked and request.placement is None and not settings.debugging
 
 
-def _program_in_c(request: compilation.Compilation) -> _Evaluate | None:
+def _evaluation_in_c(request: compilation.Compilation) -> _EvaluateHosts | None:
     """Return the function that evaluates a program in C; None where it is not to be in C."""
     if not _is_for_c(request):
         return None
     from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
 
-    evaluate = tier.evaluation(request.jaxpr)
-    if evaluate is None:
-        return None
-    avals = request.jaxpr.out_avals
+    return tier.evaluation(request.jaxpr)
+
+
+def _of_arrays(evaluate: _EvaluateHosts, jaxpr: jx.Jaxpr) -> _Evaluate:
+    """Return the function of our arrays that a function of NumPy's is."""
 
     def results(args: Sequence[Array]) -> list[Array]:
         hosts = [opd.raw_host(x) for x in args if isinstance(x, ConcreteArray)]
-        return [*map(ConcreteArray, evaluate(hosts), avals)]
+        return [*map(ConcreteArray, evaluate(hosts), jaxpr.out_avals)]
 
     return results
 
@@ -382,8 +384,11 @@ def evaluation(
         return None
     if request.placement is not None or not all(type(x) is ConcreteArray for x in consts):
         return None
-    if _is_for_c(request):
-        return _evaluation_in_c(jaxpr, consts)
+    current = current_rules[0]
+    fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
+    in_c = _evaluation_in_c(request)
+    if in_c is not None:
+        return lambda hosts: in_c([*fixed, *hosts]) if current_rules[0] is current else None
     progress, tier = _progress_of(request), tier or settings.tier
     if progress.is_loaded and tier == "first":
         return None
@@ -392,8 +397,6 @@ def evaluation(
     written = written_alone(jaxpr) if is_bounded and cost_of(jaxpr).flops <= _DIVIDED else None
     if written is None:
         return None
-    current = current_rules[0]
-    fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
 
     def evaluate(hosts: Sequence[HostArray]) -> Sequence[HostArray] | None:
         if progress.evaluated >= last or current_rules[0] is not current:
@@ -401,23 +404,6 @@ def evaluation(
         next(progress.calls)
         progress.evaluated += 1
         return written(None, *fixed, *hosts)
-
-    return evaluate
-
-
-def _evaluation_in_c(
-    jaxpr: jx.Jaxpr, consts: Sequence[Array]
-) -> Callable[[Sequence[HostArray]], Sequence[HostArray] | None] | None:
-    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
-
-    in_c = tier.evaluation(jaxpr)
-    if in_c is None:
-        return None
-    current = current_rules[0]
-    fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
-
-    def evaluate(hosts: Sequence[HostArray]) -> Sequence[HostArray] | None:
-        return in_c([*fixed, *hosts]) if current_rules[0] is current else None
 
     return evaluate
 
