@@ -244,13 +244,17 @@ def _have_arrays(values: Any) -> bool:
 # Universal functions
 
 
+#: The universal function that methods of subclasses of ``ndarray`` are called with.
+_CLIP: Final = vars(import_module("numpy._core.umath"))["clip"]
+
+
 class _Ufuncs(dict[np.ufunc, Callable[..., Any]]):
     """The counterparts of universal functions, found when they are first used."""
 
     def __missing__(self, ufunc: np.ufunc) -> Callable[..., Any]:
         name = ufunc.__name__
         special: Any = sys.modules.get("scipy.special")
-        if getattr(np, name, None) is ufunc:
+        if getattr(np, name, None) is ufunc or ufunc is _CLIP:
             home = "tinyjax.numpy"
         elif getattr(special, name, None) is ufunc:
             home = "tinyjax.numpy" if name in _OF_BOTH else "tinyjax.scipy.special"

@@ -341,14 +341,21 @@ def _makes_arrays(x: Any, *protocols: str) -> bool:
     """Return whether an object becomes an array: by a method of the user's, or its elements.
 
     Raises:
-        CaptureError: it says where the memory of an array is, which may be traced.
+        CaptureError: it says where the memory of an array is, which may be traced, or wraps what
+            NumPy's functions give.
     """
     kind = type(x)
     says_where = hasattr(kind, "__array_interface__") and not issubclass(kind, _ARRAYS)
     if says_where and may_reach_captured(x):
         raise runs.refusal("__array_interface__", "Write __array__ in place of it.")
     is_own = is_captured_function(getattr(kind, "__array__", None)) or kind is FlatIterator
-    return is_own and not any(hasattr(kind, name) for name in protocols)
+    if not is_own or any(hasattr(kind, name) for name in protocols):
+        return False
+    if protocols and is_captured_function(getattr(kind, "__array_wrap__", None)):
+        raise runs.refusal(
+            f"{kind.__name__}.__array_wrap__", "Write __array_ufunc__ in place of __array_wrap__."
+        )
+    return True
 
 
 def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
@@ -414,8 +421,20 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     own = getattr(g, "_implementation", None)
     operands = [*_arrays_in((*args, *kwargs.values()))]
     overrides = any(getattr(type(x), "overrides_methods", False) for x in operands)
-    if overrides and g is not np.unique and not _is_in_lapack(own):
+    if overrides and g is not np.unique and not _is_compiled(own):
         fun = rewriting.rewritten(own)
+        if fun is not None:
+            return fun(*args, **kwargs)
+    if any(getattr(type(x), "has_protocols", False) for x in (*args, *kwargs.values())):
+        fun = rewriting.rewritten(own)
+        try:
+            result = HANDLERS[np.ndarray.__array_function__](g, args, kwargs)
+        except TypeError:  # of a class that does not take it: the source may do something else
+            if fun is None:
+                raise
+            result = NotImplemented
+        if result is not NotImplemented:
+            return result
         if fun is not None:
             return fun(*args, **kwargs)
     if any(map(ndarrays.has_objects, operands)) and g not in _MAKING_ARRAYS:
@@ -426,7 +445,7 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     if not has_polynomial:
         args = _with_arrays(args, "__array_function__")
     if g in HANDLERS:
-        return ndarrays.with_class(g, args, kwargs, HANDLERS[g](*args, **kwargs))
+        return ndarrays.apply_function(g, args, kwargs)
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
         return call(own, *args[1:], **kwargs)
     if has_polynomial:
@@ -439,9 +458,10 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     return _followed(g, args, kwargs)
 
 
-def _is_in_lapack(fun: Any) -> bool:
-    """Return whether a function of NumPy's calls LAPACK, and no method of its arguments."""
-    return "_umath_linalg" in getattr(getattr(fun, "__code__", None), "co_names", ())
+def _is_compiled(fun: Any) -> bool:
+    """Return whether a function of NumPy's calls compiled code, and no method of its arguments."""
+    names = getattr(getattr(fun, "__code__", None), "co_names", ())
+    return not {"_umath_linalg", "_raw_fft"}.isdisjoint(names)
 
 
 #: Functions that make an array of one kind of another.

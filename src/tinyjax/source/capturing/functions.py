@@ -31,6 +31,7 @@ from tinyjax.source.capturing import (
     rewriting,
     runs,
     squares,
+    subclasses,
 )
 from tinyjax.source.capturing.calls import (
     applied,
@@ -290,10 +291,11 @@ class _ArrayConverter:
 
     def wrap(self, array: Any, /, to_scalar: bool | None = None) -> Any:
         """Return a result in the class of the arguments."""
-        if all(self.scalar_input) if to_scalar is None else to_scalar:
-            return array[()]
-        models = [x for x in self._inputs if is_array(x)]
-        return ndarrays.like(models[0], array) if models and is_array(array) else array
+        return_scalar = all(self.scalar_input) if to_scalar is None else to_scalar
+        owner = subclasses.owner_of_results(self._inputs)
+        if return_scalar or owner is None or array.__class__ is not owner.__class__:
+            return subclasses.wrap(array if owner is None else owner, array, None, return_scalar)
+        return array
 
 
 if hasattr(_MULTIARRAY, "_array_converter"):  # from NumPy 2.1
@@ -323,6 +325,17 @@ def _unique(ar: Any, *args: Any, **options: Any) -> Any:
         bound["ar"] = ndarrays.unwrap(ar)
         return wrap(jnp.unique(**bound, size=int(runs.decide(jnp.sum(differ))) + 1))
     return applied(np.unique, (ar, *args), options)
+
+
+@around(np.partition)
+def _partition(
+    _: Any, before: Any, a: Any, kth: Any, axis: Any = -1, *args: Any, **options: Any
+) -> Any:
+    kth = ndarrays.plain(kth)
+    if not np.ndim(kth):
+        return before(a, kth, axis, *args, **options)
+    np.partition(np.zeros(np.shape(a)), kth, axis)  # checks the places
+    return applied(np.sort, (a, axis), {})
 
 
 @handles(np.bincount)
@@ -786,3 +799,13 @@ def _polar(x: Any) -> Any:
 @handles(cmath.rect)
 def _rect(r: Any, phi: Any) -> Any:
     return call(complex, r * call(math.cos, phi), r * call(math.sin, phi))
+
+
+@around(np.select)
+def _select(
+    _: Any, before: Any, condlist: Any, choicelist: Any, default: Any = 0, **options: Any
+) -> Any:
+    for place, condition in enumerate(condlist):
+        if ndarrays.to_array(condition).dtype != bool:
+            raise TypeError(f"invalid entry {place} in condlist: should be boolean ndarray")
+    return before(condlist, choicelist, default, **options)

@@ -10,7 +10,12 @@ import numpy as np
 from tinyjax.source.capturing import ndarrays, rewriting, runs
 from tinyjax.source.capturing.calls import around, call
 from tinyjax.source.capturing.functions import as_array, handles
-from tinyjax.source.capturing.subclasses import CLASSES, CapturedSubclass, as_subclass
+from tinyjax.source.capturing.subclasses import (
+    CLASSES,
+    CapturedSubclass,
+    as_subclass,
+    isinstance_of_subclass,
+)
 
 _DOMAINS: Final[dict[np.ufunc, Any]] = vars(np.ma.core)["ufunc_domain"]
 _GAPS: Final = "Fill the gaps: x.filled(value)."
@@ -120,6 +125,9 @@ def _masked(*args: Any, **kwargs: Any) -> Any:
         return make(*map(ndarrays.plain, args), **ndarrays.mapped(ndarrays.plain, kwargs))
     mask = bound.get("mask", np.ma.nomask)
     check_mask(mask)
+    if type(data) is not CapturedMasked and isinstance_of_subclass(data):
+        name = ndarrays.class_of(data).__name__
+        raise runs.refusal(f"numpy.ma of {name}", "Call it with numpy.asarray(x).")
     options = {name: bound[name] for name in ("dtype", "order", "ndmin") if name in bound}
     array = as_array(data, copy=bound.get("copy") or None, **options)
     made = as_subclass(array, np.ma.MaskedArray, data)

@@ -379,6 +379,8 @@ class CapturedArray(Captured):
 
     #: The class of NumPy's, or the subclass, that it is to the program.
     subclass: type[Any] = np.ndarray
+    #: Whether the subclass has protocols that NumPy calls.
+    has_protocols: bool = False
 
     @property
     def _captured_is_traced(self) -> bool:
@@ -621,7 +623,7 @@ class CapturedArray(Captured):
     def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Partition in place."""
         _check_apart(self, "partition")
-        write(self, ..., apply_function(np.partition, (self, kth), {"axis": axis}))
+        write(self, ..., HANDLERS[np.partition](self._captured_plain(), kth, axis))
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Refuse: the memory of the array would move."""
@@ -895,15 +897,16 @@ def in_order_of(inputs: Sequence[Any], value: Any, order: str = "K") -> Any:
     return laid_out(value, made.operands[-1])
 
 
-def _example_of(func: Any, args: Any, kwargs: Any) -> Any:
+def example_of(func: Any, args: Any, kwargs: Any) -> Any:
     """Return the results of a function of NumPy's for arrays of the same layouts and dtypes.
 
-    They say in which order axes are in memory, and how many bits numbers have.
+    They say in which order axes are in memory, how many bits numbers have, and of which class they
+    are.
     """
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return func(*_model(args), **_model(kwargs))
+            return func(*map(model, args), **mapped(model, kwargs))
     except Exception:
         return None
 
@@ -945,28 +948,28 @@ def _widened(x: Any) -> Any:
     return x.astype({"c": np.complex128, "f": np.float64}.get(x.dtype.kind, np.int64))
 
 
-def _model(x: Any) -> Any:
+def model(x: Any) -> Any:
     """Return data in the layout of arrays under capture, of the example of their values."""
     if type(x) in _CONTAINERS:
-        return mapped(_model, x)
+        return mapped(model, x)
     if not is_captured(x) or not isinstance(x._captured_value, Array):
         return plain(x)
     known = runs.example(x._captured_value)
-    model: Any = np.ones(x.shape, x.dtype) if known is None else known
+    data: Any = np.ones(x.shape, x.dtype) if known is None else known
     if known is None and x.dtype.kind == "f":  # of which a matrix has an inverse
-        model = np.sqrt(np.arange(1.0, x.size + 1)).reshape(x.shape).astype(x.dtype)
+        data = np.sqrt(np.arange(1.0, x.size + 1)).reshape(x.shape).astype(x.dtype)
     if type(x) is CapturedFloat:
-        return model.item()
+        return data.item()
     if is_array(x) and type(x) is not CapturedArray:
         is_masked = issubclass(x.subclass, np.ma.MaskedArray)
-        return model.view(np.ma.MaskedArray if is_masked else _OfSubclass)
+        return data.view(np.ma.MaskedArray if is_masked else _OfSubclass)
     if not is_array(x) or x.ndim < 2:
-        return model
+        return data
     view: HostArray = x._captured_view
     if 0 in view.strides:
         return view
     layout: HostArray = np.empty_like(view)
-    layout[...] = model
+    layout[...] = data
     return layout
 
 
@@ -1110,6 +1113,8 @@ def key_of(key: Any) -> Any:
         if is_array(key):
             return decided
         return decided.item() if kind is CapturedBool else decided[()]
+    if issubclass(kind, np.ndarray):
+        return key.view(np.ndarray)
     return operator.index(key) if hasattr(kind, "__index__") else key
 
 
@@ -1347,9 +1352,6 @@ def _nested(x: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
     """Apply a universal function, or one of its methods, to values of which some are captured."""
     if method == "__call__" and not options:
-        handler = HANDLERS.get(ufunc)
-        if handler is not None:
-            return handler(*inputs)
         for x in inputs:
             if type(x) in _FOREIGN_FREE:
                 continue
@@ -1357,7 +1359,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
                 return NotImplemented
             if is_of_subclass(x) or (is_array(x) and type(x) is not CapturedArray):
                 return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
-        return wrap_ufunc(ufunc, inputs)
+        handler = HANDLERS.get(ufunc)
+        return wrap_ufunc(ufunc, inputs) if handler is None else handler(*inputs)
     return _ufunc_with_options(ufunc, method, inputs, dict(options))
 
 
@@ -1572,10 +1575,11 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     operands = (*inputs, *(outs or ()))
     if any(map(is_foreign, operands)):
         return NotImplemented
-    if any(is_array(x) and type(x) is not CapturedArray for x in operands):
+    if any(is_of_subclass(x) or (is_array(x) and type(x) is not CapturedArray) for x in operands):
         options = options if outs is None else {**options, "out": outs}
         return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
     where = options.pop("where", True)
+    where = to_array(where) if type(where) is list else where
     if is_captured(where):
         where = runs.decide(where._captured_value, "where")
     if method == "at":
@@ -1595,6 +1599,8 @@ def _ufunc_of_traced(
     """Apply a universal function, or one of its methods, to traced values."""
     order = options.pop("order", "K") if method == "__call__" else "K"
     casting = options.get("casting", "same_kind")
+    if isinstance(options.get("dtype"), type(np.dtype)):  # a class of dtypes
+        options["dtype"] = options["dtype"]()
     inputs = [*map(to_array, inputs)] if method == "outer" else inputs
     options = _checked(ufunc, inputs, options) if method == "__call__" else options
     values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
@@ -1650,8 +1656,11 @@ def _plain_ufunc(function: Any, inputs: Sequence[Any], outs: Any, options: Any) 
     values = [*map(plain, inputs)]
     if outs is None:
         return follow(function(*values, **options))
-    function(*values, out=tuple([plain(out) for out in outs]), **options)
-    return outs[0] if len(outs) == 1 else outs
+    result = function(*values, out=tuple([plain(out) for out in outs]), **options)
+    if len(outs) == 1:
+        return follow(result) if outs[0] is None else outs[0]
+    pairs = zip(outs, result, strict=True)
+    return tuple([follow(r) if out is None else out for out, r in pairs])
 
 
 def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
@@ -1711,14 +1720,46 @@ def put_out(
 
 def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply a function of NumPy's to arguments of which some are under capture."""
-    return with_class(func, args, kwargs, _applied(func, args, kwargs))
-
-
-def with_class(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
-    """Return the result of a function in the class that NumPy gives it."""
     for x in args:
-        if is_array(x) and type(x) is not CapturedArray and are_traced(args, kwargs):
-            return _in_class(result, _example_of(func, args, kwargs), x)
+        if is_array(x) and type(x) is not CapturedArray:
+            if type(x).has_protocols:
+                return by_protocols(func, args, kwargs)
+            result = _applied(func, args, kwargs)
+            is_traced = are_traced(args, kwargs)
+            return in_class(result, example_of(func, args, kwargs), x) if is_traced else result
+        if type(x) in (list, tuple):
+            _check_classes(func, x)
+    return _applied(func, args, kwargs)
+
+
+def _check_classes(func: Any, arrays: Sequence[Any]) -> None:
+    """Check that the result of a function of several arrays is no array of their class.
+
+    Raises:
+        CaptureError: it may be one, which ``__array_finalize__`` gets no array for.
+    """
+    for x in arrays:
+        if is_array(x) and type(x) is not CapturedArray:
+            kind = class_of(x)
+            priority = kind.__array_priority__
+            if isinstance(priority, (int, float)) and priority > 0.0:
+                what = f"{getattr(func, '__name__', func)} of arrays of {kind.__name__}"
+                raise runs.refusal(what, "Call it with numpy.asarray(x).")
+
+
+def by_protocols(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply a function of NumPy's to arrays of a subclass whose protocols it calls.
+
+    Raises:
+        CaptureError: it calls them not only with what it gives.
+    """
+    result = HANDLERS[np.ndarray.__array_function__](func, args, kwargs)
+    if result is NotImplemented:
+        names = {class_of(x).__name__ for x in args if is_array(x)} - {"ndarray"}
+        raise runs.refusal(
+            f"{getattr(func, '__name__', func)} of {', '.join(names)}, whose protocols it calls,",
+            "Call it with numpy.asarray(x).",
+        )
     return result
 
 
@@ -1748,10 +1789,10 @@ def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return result
 
 
-def _in_class(result: Any, model: Any, owner: CapturedArray) -> Any:
+def in_class(result: Any, model: Any, owner: CapturedArray) -> Any:
     """Return a result in the class of an example of it, which may be that of an argument."""
     if type(result) in (list, tuple) and type(model) is type(result):
-        return type(result)([_in_class(*pair, owner) for pair in zip(result, model, strict=True)])
+        return type(result)([in_class(*pair, owner) for pair in zip(result, model, strict=True)])
     if isinstance(model, np.generic) and is_array(result):
         return result[()]
     if not isinstance(model, np.ndarray) or not isinstance(result, (np.ndarray, np.generic)):
@@ -1835,7 +1876,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         result = wrap(with_values(func, args, kwargs))
         is_single = _holds(result, _is_single)
         if is_single or func in facts.REORDERING or _holds((args, kwargs), _is_permuted):
-            model = _example_of(func, args, kwargs)
+            model = example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
                 result = wrap(with_values(func, _widened(args), _widened(kwargs)))
             result = _as_model(result, model)
