@@ -14,10 +14,11 @@ from tinyjax._base import tracebacks
 from tinyjax._base.frames import Location
 from tinyjax._extensions.accuracy import causes, doubled, shadows
 from tinyjax.core.api import vjp
+from tinyjax.core.primitives.rules import def_linear, def_transposes
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import Array, operands as opd
-from tinyjax.custom_derivatives import custom_vjp
+from tinyjax.dtypes import HostArray
 
 P = TypeVar("P")
 
@@ -88,18 +89,36 @@ class _RoundingTrace(tr.Trace):
 
     def _observed(self, x: Array, units: float) -> Array:
         """Return a value whose cotangent is looked at: an error of so many units is its product."""
-        location, unit = causes.location_here(), units * float(dtypes.finfo(x.dtype).eps)
+        unit = units * float(dtypes.finfo(x.dtype).eps)
+        params = ObserveParams(causes.host(x), unit, causes.location_here(), self.totals)
+        return tr.bind1(observe_p, [x], params)
 
-        def backward(value: Array, ct: Array) -> tuple[Array]:
-            with np.errstate(all="ignore"):
-                error = unit * float(np.abs(causes.host(value) * causes.host(ct)).sum())
-            self.totals[location] = self.totals.get(location, 0.0) + error
-            return (ct,)
 
-        observe = custom_vjp(lambda x: x)
-        observe.defvjp(lambda x: (x, x), backward)
-        observed: Array = observe(x)
-        return observed
+@attrs.frozen(eq=False, repr=False)
+class ObserveParams(prim.Params):
+    """A value, the error of one unit of it, its line, and the sums of the lines' errors."""
+
+    value: HostArray
+    unit: float
+    location: Location | None
+    totals: dict[Location | None, float]
+
+
+observe_p: Primitive[ObserveParams] = Primitive("observe", ObserveParams)
+observe_p.def_impl(lambda operands, params: operands)
+observe_p.def_evaluate(lambda args, params: args)
+observe_p.def_abstract_eval(lambda avals, params: avals)
+def_linear(observe_p)
+
+
+def _observe_cotangent(ct: Array, x: Any, params: ObserveParams) -> Array:
+    with np.errstate(all="ignore"):
+        error = params.unit * float(np.abs(params.value * causes.host(ct)).sum())
+    params.totals[params.location] = params.totals.get(params.location, 0.0) + error
+    return ct
+
+
+def_transposes(observe_p, _observe_cotangent)
 
 
 def estimate(fun: Callable[..., Any]) -> Callable[..., Estimate]:
