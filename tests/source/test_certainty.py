@@ -603,3 +603,33 @@ def test_a_method_of_an_object_that_changes_an_array_is_captured() -> None:
     compiled = tinyjax.jit(program, control_flow="source")
     assert float(compiled(POINT)) == program(POINT)
     assert "is captured: an array that changes is used by code" in source.explain(compiled, POINT)
+
+
+def test_one_closure_leaves_another_of_the_same_code_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def total_of(fun: Function) -> Function:
+        def total(*args: Any) -> Any:
+            return np.sum(fun(*args))
+
+        return total
+
+    def halve(rows: Any) -> None:
+        rows[0] = rows[1] / 2
+
+    def changed(x: Any) -> Any:
+        rows = np.outer(x, x)
+        halve(rows)
+        return rows
+
+    def product(x: Any) -> Any:
+        b = np.outer(x, 1 + x)
+        for i in range(4):
+            b[i, 0] += np.dot(x[i + 1 :], b[i + 1 :, 1])
+        return b
+
+    source.grad(total_of(changed))(POINT)
+    monkeypatch.setattr("tinyjax.source.capturing.fallback.pull", None)  # what is read needs it not
+    gradient = source.grad(total_of(product))(POINT)
+    expected = tinyjax.grad(source.capture(total_of(product)))(POINT)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-13)

@@ -18,6 +18,7 @@ import numpy as np
 from tinyjax import config, dtypes, errors, tree
 from tinyjax._base import frames
 from tinyjax.core import api
+from tinyjax.core.control_flow.common import is_filled
 from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.array import IndexUpdate
 from tinyjax.source.adjoint import (
@@ -361,7 +362,7 @@ CALLEES: Final = activity.Callees(pull, pull_back, undo, Pullback)
 # Functions that change arrays
 
 
-_changing: Final[set[CodeType]] = set()
+_changing: Final[set[tuple[CodeType, ...]]] = set()
 
 
 class _FullCollections:
@@ -404,10 +405,10 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
     writes = runtime.writes
     if writes.log is not None:  # inside of another one
         return cast(R, standard_library.with_deep_stack(run, fun, *args))
-    code = getattr(fun, "__code__", None)
+    codes = _codes_of(fun)
     writes.log, writes.start, writes.copied = [], 0, {}
     _collections.pause()
-    if code in _changing:
+    if codes in _changing:
         writes.is_cautious = True
     try:
         try:
@@ -418,8 +419,8 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
         except runtime.InPlaceError:
             writes.undo()
             writes.is_cautious = True
-            if code is not None:
-                _changing.add(code)
+            if codes:
+                _changing.add(codes)
             return cast(R, standard_library.with_deep_stack(run, fun, *args))
     except BaseException:
         writes.undo()
@@ -429,6 +430,14 @@ def attempt(run: Callable[..., R], fun: Any, *args: Any) -> R:
         writes.log = None
         if writes.is_cautious:
             writes.is_cautious = False
+
+
+def _codes_of(fun: Any) -> tuple[CodeType, ...]:
+    """Return the code of a function, and that of the functions that it closes over."""
+    if not hasattr(fun, "__code__"):
+        return ()
+    values = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
+    return fun.__code__, *[x.__code__ for x in values if isinstance(x, FunctionType)]
 
 
 standard_library.WRITTEN[containers.with_entry] = containers.with_entry_of_copy
