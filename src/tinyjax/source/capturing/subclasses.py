@@ -174,7 +174,7 @@ class _Example:
         model = ndarrays.model(x)
         if _class_of(x) is np.ndarray or not issubclass(_class_of(x), np.ndarray):
             return model
-        model = model.view(kind)
+        model = np.asarray(model).view(kind)
         model.calls = self.calls
         return model
 
