@@ -4,11 +4,13 @@ Of each class, what NumPy gives is compared with what a captured program gives, 
 with central differences.
 """
 
+import array
 import functools
 import inspect
 import math
+from collections import UserList, deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
@@ -341,3 +343,225 @@ def test_special_methods_may_be_static() -> None:
         return x * abs(Unit()) * len(Unit())
 
     assert tinyjax.grad(source.capture(program))(0.5) == 6.0
+
+
+class Three(NamedTuple):
+    first: Any
+    second: Any
+    third: Any
+
+
+class Indexed:
+    """A sequence that has a length and items, and nothing else."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = [*items]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.items[place]
+
+
+class Listed(list[Any]):
+    """A list of another class."""
+
+
+#: What makes a sequence of three items.
+SEQUENCES: Final[dict[str, Callable[[Any], Any]]] = {
+    "deque": deque,
+    "namedtuple": lambda items: Three(*items),
+    "items": Indexed,
+    "a subclass of list": Listed,
+    "UserList": UserList,
+    "a list of deques": lambda items: [deque([x, 2.0]) for x in items],
+    "items of lists": lambda items: Indexed([[x, 2.0] for x in items]),
+    "a deque of arrays": lambda items: deque([np.stack([x, x]) for x in items]),
+    "a deque of data": lambda items: deque([1.0, 2.0, 3.0]),
+}
+
+
+def assigned(sequence: Any) -> Any:
+    made = np.zeros(np.shape(sequence))
+    made[...] = sequence
+    made += sequence
+    return made
+
+
+OF_SEQUENCES: Final[dict[str, Callable[[Any], Any]]] = {
+    "np.array": np.array,
+    "np.asarray": lambda s: np.asarray(s, dtype=float),
+    "np.vstack": np.vstack,
+    "np.hstack": np.hstack,
+    "np.stack": np.stack,
+    "np.sum": np.sum,
+    "np.sin": np.sin,
+    "np.divmod": lambda s: np.divmod(s, 2.0)[1],
+    "np.add.reduce": np.add.reduce,
+    "np.max": np.max,
+    "np.mean": np.mean,
+    "np.where": lambda s: np.where(np.ones(np.shape(s)) > 0.0, s, 0.0),
+    "np.full": lambda s: np.full(np.shape(s), s),
+    "np.linalg.norm": np.linalg.norm,
+    "array * s": lambda s: np.full(np.shape(s), 2.0) * s,
+    "s + array": lambda s: s + np.full(np.shape(s), 2.0),
+    "s == array": lambda s: np.ones(np.shape(s)) * (s == np.ones(np.shape(s))),
+    "items": assigned,
+    "size": lambda s: np.array(np.size(s) * np.ndim(s)),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_are_arrays(name: str) -> None:
+    for function, apply in OF_SEQUENCES.items():
+
+        def total(x: Any, apply: Callable[[Any], Any] = apply) -> Any:
+            made = apply(SEQUENCES[name](np.sin(x)))
+            return np.sum(np.cos(np.asarray([*made] if isinstance(made, UserList) else made)))
+
+        x = np.array([0.3, 0.9, -0.6])
+        slopes = [(total(x + step) - total(x - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+        value, gradient = tinyjax.value_and_grad(source.capture(total))(x)
+        np.testing.assert_allclose(value, total(x), 1e-12, err_msg=function)
+        np.testing.assert_allclose(gradient, slopes, atol=1e-7, err_msg=function)
+
+
+class Named(Indexed):
+    """A dictionary, which NumPy takes as one object: its items have names."""
+
+    def __getitem__(self, name: Any) -> Any:
+        return {"x": self.items[0]}[name]
+
+    def __mul__(self, other: Any) -> Any:
+        return other * self["x"]
+
+
+def test_dictionaries_are_objects() -> None:
+    def program(x: Any) -> Any:
+        named: Any = Named([x])
+        objects = np.full(2, named, dtype=object)
+        return (objects[1] * 3.0) + np.size(named) * named["x"]
+
+    assert float(tinyjax.grad(source.capture(program))(np.float64(0.5))) == 4.0
+
+
+#: Indices of other classes than NumPy's and lists.
+KEYS: Final[dict[str, Any]] = {
+    "a range": range(3),
+    "a range backwards": range(3, 0, -2),
+    "an empty range": range(0),
+    "ranges": (range(3), range(3)),
+    "a range and a slice": (range(2), slice(1, 3)),
+    "a deque": deque([0, 2]),
+    "items": Indexed([0, 2]),
+    "array.array": array.array("l", [0, 2]),
+    "memoryview": memoryview(array.array("l", [0, 2])),
+    "a matrix": np.ones((1, 2), int).view(np.matrix),
+    "an object": Plain([0, 2]),
+    "a masked array": np.ma.array([0, 2]),
+    "lists in a tuple": ([0, 2], (1, 1)),
+    "floats": [0.0, 1.0],
+    "a dict": {0: 1},
+    "a text": "a",
+}
+
+
+def increased(x: Any, key: Any) -> Any:
+    made = x * 2.0
+    made[key] += x[0, 0]
+    return made
+
+
+def written(x: Any, key: Any) -> Any:
+    made = np.zeros((4, 3))
+    made[key] = x[0, 0]
+    return made
+
+
+def added_at(x: Any, key: Any) -> Any:
+    made = x * 2.0
+    np.add.at(made, key, x[0, 0])
+    return made
+
+
+BY_KEY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "read": lambda x, key: x[key],
+    "of a view": lambda x, key: x[::-1][key],
+    "of data": lambda x, key: np.arange(12.0).reshape(4, 3)[key] * x[0, 0],
+    "increased": increased,
+    "written": written,
+    "np.add.at": added_at,
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_sequences_are_indices(name: str) -> None:
+    x, key = np.arange(12.0).reshape(4, 3), KEYS[name]
+    for use, by_key in BY_KEY.items():
+
+        def total(x: Any, by_key: Callable[[Any, Any], Any] = by_key) -> Any:
+            return np.sum(np.sin(by_key(x, key)) * 0.5)
+
+        try:
+            expected = total(x)
+        except (IndexError, TypeError) as error:
+            with pytest.raises(type(error)):
+                tinyjax.grad(source.capture(total))(x)
+            continue
+        value, gradient = tinyjax.value_and_grad(source.capture(total))(x)
+        np.testing.assert_allclose(value, expected, 1e-12, err_msg=use)
+        direction = np.cos(x)
+        slope = (total(x + 1e-6 * direction) - total(x - 1e-6 * direction)) / 2e-6
+        np.testing.assert_allclose(np.sum(gradient * direction), slope, atol=1e-7, err_msg=use)
+
+
+#: What gives an array without elements, and what copies it.
+EMPTY: Final[dict[str, Callable[[Any], Any]]] = {
+    "a slice": lambda x: x[:0],
+    "a mask": lambda x: np.zeros((3, 2))[x < -9.0],
+    "data": lambda x: np.zeros((0, 2)),
+    "indices": lambda x: np.ones(3)[np.where(x < -9.0)[0]],
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_arrays_without_elements_are_copied(name: str) -> None:
+    def total(x: Any) -> Any:
+        empty = EMPTY[name](x)
+        copies = [empty.flatten(), empty.reshape(0, copy=True), empty.copy(), empty.flat[:]]
+        return np.sum(x) + sum([np.sum(made) + made.size for made in copies])
+
+    np.testing.assert_array_equal(tinyjax.grad(source.capture(total))(np.ones(3)), np.ones(3))
+
+
+#: What says which element, or bin, has a number.
+PLACES: Final[dict[str, Callable[[Any], Any]]] = {
+    "argmax": lambda x: np.argmax(x * (1.0 + 0.5j)),
+    "argmin of rows": lambda x: np.argmin(np.stack([x, 2.0 - x]) * 1.0j, axis=1),
+    "of ties": lambda x: np.stack([0.0 * x + 1.0j, 0.0 * x]).argmax(axis=1, keepdims=True),
+    "of NaN": lambda x: np.argmin(np.concatenate([x, [np.nan], x, [np.nan]]) * 1j),
+    "argmax of eigenvalues": lambda x: np.argmax(np.linalg.eigvals(np.diag(x))),
+    "digitize": lambda x: np.digitize(x * 1.1, x),
+    "digitize downwards": lambda x: np.digitize([0.4, 1.0, 3.0], x[::-1], right=True),
+    "digitize one": lambda x: np.digitize(0.7, np.concatenate([[-np.inf], x[:1] * [1.0, 1.0]])),
+    "digitize unordered": lambda x: np.digitize(0.7, x[[1, 0, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_are_those_of_numpy(name: str) -> None:
+    def program(x: Any) -> Any:
+        return np.asarray(PLACES[name](x)) * 1.0 + x[0]
+
+    x = np.array([0.5, 1.0, 2.0])
+    captured = source.capture(program)
+    try:
+        expected = program(x)
+    except ValueError:
+        with pytest.raises(ValueError, match="monotonic"):
+            tinyjax.jvp(captured, (x,), (x,))
+        return
+    np.testing.assert_array_equal(tinyjax.jvp(captured, (x,), (x,))[0], expected)
+    np.testing.assert_array_equal(tinyjax.jit(captured)(x), expected)
+    np.testing.assert_array_equal(tinyjax.vmap(captured)(np.stack([x, x]))[1], expected)

@@ -134,11 +134,13 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         _of_program[id(code)] = code, code, False
         return g(*args, **kwargs)
     package = module.partition(".")[0]
+    if package in _OF_SEVERAL_FORMS:
+        args = _with_arrays(args, "__array__")  # an object may be that of a method
     if package == "scipy" or module.startswith("array_api_compat"):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
-        if not _concerns(args) and not _concerns(tuple(kwargs.values())):
+        if not _concerns((*args, *kwargs.values())):
             return _followed(g, args, kwargs)
     if package == "tinyjax":
         return _call_tinyjax(g, args, kwargs)
@@ -222,20 +224,10 @@ def _attributes(x: Any) -> list[Any]:
     return [*slots, *(own.values() if isinstance(own, dict) else ())]
 
 
-def _concerns(values: tuple[Any, ...]) -> bool:
+def _concerns(values: Sequence[Any]) -> bool:
     """Return whether traced values may be reached from arguments: arrays, functions, objects."""
-    for value in values:
-        if type(value) in (int, float, str, bool, np.float64):
-            continue
-        x = objects_of(value) if type(value) is np.ndarray else value
-        if ndarrays.holds_captured(x) or callable(x) or isinstance(x, ModuleType):
-            return True
-        attributes = _attributes(x)
-        if ndarrays.holds_captured([*attributes, *map(objects_of, attributes)]):
-            return True
-        if type(x) in (list, tuple) and _concerns(tuple(x)):
-            return True
-    return False
+    calls_any = any(callable(x) or isinstance(x, ModuleType) for x in values)
+    return calls_any or may_reach_captured(values)
 
 
 def around(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -313,14 +305,39 @@ def _with_arrays(args: Any, protocol: str) -> Any:
 
 
 def with_array(x: Any, *protocols: str) -> Any:
-    """Return what the user's ``__array__`` gives in place of an object, or of items of a list."""
-    kind = type(x)
-    if kind in _ATOMS or kind is CapturedArray:
+    """Return what the user's ``__array__`` gives in place of an object, or of items of a list.
+
+    Other sequences of what is under capture become lists.
+    """
+    kind: Any = type(x)
+    if kind in _ATOMS or kind in _NO_SEQUENCES:
         return x
     if kind is list or kind is tuple:
         items = [with_array(item, *protocols) for item in x]
         return x if all(map(operator.is_, items, x)) else kind(items)
+    if is_sequence(kind):
+        try:
+            items = [with_array(item, *protocols) for item in iterate(x)]
+        except TinyjaxError:
+            raise
+        except (KeyError, TypeError):  # a dictionary, or a number that has a length for arrays
+            return x
+        return items if ndarrays.holds_captured(items) else x
     return HANDLERS[np.asarray](x) if _makes_arrays(x, *protocols) else x
+
+
+@functools.cache
+def is_sequence(kind: Any) -> bool:
+    """Return whether NumPy makes an array of the items of an object, of a class of the user's."""
+    if issubclass(kind, (dict, str, bytes, memoryview, range, *_ARRAYS)) or kind in (list, tuple):
+        return False
+    has_protocol = any(hasattr(kind, name) for name in _OF_ARRAYS)
+    if has_protocol or runtime.module_of_class(kind).startswith(_OF_SEVERAL_FORMS):
+        return False  # methods of the class itself, as its metaclass may have them, too
+    return None not in [_of_class(kind, name) for name in ("__getitem__", "__len__")]
+
+
+_OF_ARRAYS: Final = ("__array__", "__array_interface__", "__array_struct__", "__array_ufunc__")
 
 
 def number_of(x: Any) -> Any:
@@ -334,7 +351,8 @@ def _is_number(x: Any) -> bool:
     return is_own and not issubclass(kind, (np.ndarray, Captured))
 
 
-_ARRAYS: Final = (np.ndarray, np.generic, Captured)
+_ARRAYS: Final = (np.ndarray, np.generic, Captured, Array)
+_NO_SEQUENCES: Final = {CapturedArray, np.ndarray, range}
 
 
 def _makes_arrays(x: Any, *protocols: str) -> bool:
@@ -344,11 +362,13 @@ def _makes_arrays(x: Any, *protocols: str) -> bool:
         CaptureError: it says where the memory of an array is, which may be traced, or wraps what
             NumPy's functions give.
     """
-    kind = type(x)
+    kind: Any = type(x)
     says_where = hasattr(kind, "__array_interface__") and not issubclass(kind, _ARRAYS)
     if says_where and may_reach_captured(x):
         raise runs.refusal("__array_interface__", "Write __array__ in place of it.")
     is_own = is_captured_function(getattr(kind, "__array__", None)) or kind is FlatIterator
+    if is_sequence(kind):
+        return with_array(x) is not x
     if not is_own or any(hasattr(kind, name) for name in protocols):
         return False
     if protocols and is_captured_function(getattr(kind, "__array_wrap__", None)):
@@ -519,8 +539,8 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
         if hasattr(g, "py_func"):
             return call(g.py_func, *args, **kwargs)
         if kind.__name__ == "DUFunc" and not kwargs:  # of numba.vectorize
-            result = call(np.vectorize(g._dispatcher.py_func), *args)
-            return result[()] if not np.ndim(result) else result
+            objects = call(np.vectorize(g._dispatcher.py_func, otypes=[object]), *args)
+            return HANDLERS[np.array](objects.tolist())[()]
     if not issubclass(kind, Captured):
         method = getattr(kind, _CALL, None)
         if type(method) is FunctionType:
@@ -568,6 +588,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(owner, np.ndarray):
         return _call_of_array(g, owner, args, kwargs)
     if type(owner) is np.ufunc:
+        args = _with_arrays(args, "__array_ufunc__")
         if ndarrays.are_captured(args, kwargs):
             return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
         return _followed(g, args, kwargs)
@@ -959,7 +980,7 @@ def _reached(value: Any, kind: type) -> Sequence[Any]:
         named = value.__kwdefaults__ or {}
         return (*_cells(value), *(value.__defaults__ or ()), *named.values())
     if issubclass(kind, dict):
-        return [*value.values(), *_attributes(value)]
+        return [*dict.values(value), *_attributes(value)]
     if issubclass(kind, (list, tuple, set, frozenset, deque)):
         return [*value, *_attributes(value)]
     return objects_of(value) if kind is np.ndarray else _attributes(value)
@@ -1177,7 +1198,8 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     """Set an item."""
     kind = type(owner)
     if kind is np.ndarray or kind is CapturedArray:
-        value = number_of(value) if owner.dtype.kind == "f" and type(value) not in DATA else value
+        if type(value) not in DATA and type(value) not in _CAPTURED:
+            value = with_array(number_of(value) if owner.dtype.kind == "f" else value)
         ndarrays.write(owner, key, value)
     elif kind in _PLAIN:
         if kind is dict:
@@ -1360,6 +1382,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return ndarrays.of_values(ufunc, (x, y), values, apply)
         if first not in _PLAIN or second not in _PLAIN:
             return of_objects(x, y, first, second)
+        if first in _NO_SEQUENCES or second in _NO_SEQUENCES:
+            x, y = with_array(x), with_array(y)
         if {first, second} == {np.ndarray, list}:
             return apply(ndarrays.to_array(x), ndarrays.to_array(y))
         return _apply_to_text(apply, ufunc, x, y) if first is str else apply(x, y)
@@ -1378,7 +1402,9 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         result = _by_methods(x, y, own, other, overrides)
         if result is not NotImplemented:
             return result
-        return _call_ufunc(ufunc, (x, y), {}) if _is_by_ufunc(x, y) else apply(x, y)
+        has_operator = is_sequence(first) and type(own) is FunctionType  # such as UserList's
+        is_by_ufunc = not has_operator and _is_by_ufunc(x, y)
+        return _call_ufunc(ufunc, (x, y), {}) if is_by_ufunc else apply(x, y)
 
     return dispatch
 
@@ -1461,6 +1487,8 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
             if type(left) is np.ndarray and type(right) in DATA:
                 apply(left, right)
                 return x
+        if first in _NO_SEQUENCES and second not in _OPERANDS:
+            y = with_array(y)
         own = getattr(first, method, None)
         if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):
             result = call(own, x, y)

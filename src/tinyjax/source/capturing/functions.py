@@ -338,6 +338,25 @@ def _partition(
     return applied(np.sort, (a, axis), {})
 
 
+@around(np.argmax, np.argmin)
+def _argument(
+    function: Any, before: Any, a: Any, axis: Any = None, *out: Any, **options: Any
+) -> Any:
+    """Return where the largest or least element is: of complex ones by their real parts first."""
+    if is_traced(a) and to_array(a).dtype.kind == "c":
+        extreme = (np.max if function is np.argmax else np.min)(a, axis, keepdims=True)
+        return np.argmax(np.isnan(a) | (a == extreme), axis, *out, **options)
+    return before(a, axis, *out, **options)
+
+
+@around(_MULTIARRAY._monotonicity)
+def _monotonicity(function: Any, before: Any, x: Any) -> Any:
+    """Return 1 if elements increase, -1 if they decrease, which is a decision, and 0 otherwise."""
+    if not is_traced(x):
+        return before(x)
+    return 1 if np.all(x[:-1] <= x[1:]) else -int(np.all(x[:-1] >= x[1:]))
+
+
 @handles(np.bincount)
 def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     return applied(np.bincount, (ndarrays.decided(x), weights, minlength), {})
@@ -534,11 +553,21 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not flats[0].size:
         return np.vectorize.__call__(self, *[np.zeros(x.shape) for x in arrays])
     results = [call(self.pyfunc, *row) for row in zip(*flats, strict=True)]
-    shape = arrays[0].shape
-    if isinstance(results[0], tuple):
-        columns = zip(*results, strict=True)
-        return tuple([np.reshape(to_array(list(column)), shape) for column in columns])
-    return np.reshape(to_array(results), shape)
+    are_several = isinstance(results[0], tuple)
+    columns = zip(*results, strict=True) if are_several else [results]
+    shape, dtypes = arrays[0].shape, self.otypes or itertools.repeat(None)
+    pairs = zip(columns, dtypes, strict=False)
+    made = [np.reshape(_of_one_dtype([*column], dtype), shape) for column, dtype in pairs]
+    return tuple(made) if are_several else made[0]
+
+
+def _of_one_dtype(numbers: list[Any], dtype: Any) -> Any:
+    """Return numbers as an array of a dtype, which is by default that of the first."""
+    dtype = np.dtype(dtype or to_array(numbers[0]).dtype.char)
+    made = to_array(numbers)
+    if made.dtype.kind == "c" and dtype.kind in "biuf":
+        raise TypeError("real numbers were expected, not complex ones")
+    return as_array(made, dtype)
 
 
 @handles(np.fromiter)
@@ -685,17 +714,6 @@ def _scalar(x: Any, kind: Any = float) -> Any:
     return kind(value) if isinstance(value, (int, np.generic, np.ndarray)) else value
 
 
-def _data(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
-    """Return the data of an argument; None where it is not known."""
-    if type(x) in (list, tuple):
-        items = [_data(item, data_of) for item in x]
-        return None if any(item is None for item in items) else items
-    if not is_captured(x):
-        return x
-    known = data_of(x._captured_value)
-    return None if known is None else known.item()
-
-
 def _register_numeric(
     functions: dict[Any, Any], kind: Any = float, *, iterates: bool = False
 ) -> None:
@@ -717,11 +735,11 @@ def _register_numeric(
         if function is math.sqrt:
             value = squares.follow(np.sqrt, scalars, value)
         operands = [*args, *kwargs.values()]
-        known = _data(operands)
-        if known is None and runs.is_handling():
+        known = ndarrays.known(operands)
+        if known is ndarrays.UNKNOWN and runs.is_handling():
             raising.decide_signs(operands, value)
-            known = _data(operands, runs.example)
-        if known is not None:
+            known = ndarrays.known(operands, runs.example)
+        if known is not ndarrays.UNKNOWN:
             named = dict(zip(kwargs, known[len(args) :], strict=True))
             try:
                 function(*known[: len(args)], **named)

@@ -27,8 +27,6 @@ from tinyjax.source.ir import find
 _DOUBLE: Final = np.dtype(np.float64)
 #: Classes of arguments beside data and arrays.
 _OF_NUMBERS: Final = (str, ndarrays.CapturedFloat, ndarrays.CapturedScalar)
-#: What stands for an argument whose data is not known.
-_UNKNOWN: Final = object()
 
 #: The code of functions that are always traced.
 _traced: Final[WeakSet[CodeType]] = WeakSet()
@@ -58,7 +56,7 @@ def differentiated(fun: FunctionType, args: Sequence[Any], kwargs: dict[str, Any
     values = [x._captured_value if ndarrays.is_captured(x) else x for x in operands]
     places = [i for i, x in enumerate(values) if isinstance(x, JVPTracer) and x._trace is trace]
     data = [_data_of(x, value, trace) for x, value in zip(operands, values, strict=True)]
-    is_known = not any(x is _UNKNOWN for x in data)
+    is_known = not any(x is ndarrays.UNKNOWN for x in data)
     if not places or not is_known or ndarrays.holds_captured(cells):
         return None
     pair = _value_and_gradient(fun, tuple(places), tuple(data))
@@ -93,10 +91,10 @@ def _data_of(x: Any, value: Any, trace: tr.Trace) -> Any:
         return value
     primal = value.primal if isinstance(value, JVPTracer) and value._trace is trace else value
     if type(primal) is not ConcreteArray or primal.dtype.kind != "f":
-        return _UNKNOWN
+        return ndarrays.UNKNOWN
     if type(x) is ndarrays.CapturedFloat:
         return float(primal.host)
-    return primal.host[()] if primal.dtype == _DOUBLE else _UNKNOWN
+    return primal.host[()] if primal.dtype == _DOUBLE else ndarrays.UNKNOWN
 
 
 def _value_and_gradient(

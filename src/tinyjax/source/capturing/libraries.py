@@ -13,7 +13,6 @@ import numpy as np
 
 import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
-from tinyjax.core.values import Array
 from tinyjax.errors import CaptureError, DivergenceError, UndecidedError
 from tinyjax.source.capturing import (
     calls,
@@ -338,39 +337,21 @@ def _kind(x: Any) -> Any:
 
 def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:
     """Compare with the value of the function itself, where the data is known."""
-    known, options, value = (
-        [*map(_example, args)],
-        ndarrays.mapped(_example, kwargs),
-        _example(result),
-    )
-    if any(x is _UNKNOWN for x in (*known, *options.values(), value)) or any(map(callable, known)):
+    known = ndarrays.known((args, kwargs, result), runs.example)
+    if known is ndarrays.UNKNOWN or any(map(callable, known[0])):
         return True
+    data, options, value = known
     try:
-        theirs = g(*known, **options)
+        theirs = g(*data, **options)
     except Exception:
         return False
     return _close(theirs, value)
 
 
-_UNKNOWN: Final = object()
-
-
 def _converged(result: Any) -> bool:
     """Return whether no number is NaN, which solvers return where they do not converge."""
-    known = [x for x in map(_example, tree.leaves(result)) if x is not _UNKNOWN]
-    return not any(np.isnan(x).any() for x in map(np.asarray, known) if x.dtype.kind in "fc")
-
-
-def _example(x: Any) -> Any:
-    """Return the data of a value, or of its first example."""
-    if type(x) in (list, tuple):
-        items = [_example(item) for item in x]
-        return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(x)(items)
-    value = ndarrays.unwrap(x)
-    if isinstance(value, Array):
-        known = runs.example(value)
-        return _UNKNOWN if known is None else np.array(known)[()]  # which the function may change
-    return value
+    known = [np.asarray(ndarrays.known(x, runs.example)) for x in tree.leaves(result)]
+    return not any(np.isnan(x).any() for x in known if x.dtype.kind in "fc")
 
 
 def _close(theirs: Any, ours: Any) -> bool:

@@ -547,7 +547,7 @@ class CapturedArray(Captured):
 
     def flatten(self, order: str = "C") -> Any:
         """Return a copy with one axis."""
-        return apply_function(np.ravel, (self, order), {})._captured_copy()
+        return _copied(apply_function(np.ravel, (self, order), {}))
 
     def item(self, *index: Any) -> Any:
         array = self._captured_plain()
@@ -581,7 +581,7 @@ class CapturedArray(Captured):
             view: Any = self._captured_view
             view.reshape(sizes, order=order, copy=False)  # which raises what NumPy raises
         result = apply_function(np.reshape, (self, sizes), {"order": order})
-        return result._captured_copy() if copy else result
+        return _copied(result) if copy else result
 
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes permuted."""
@@ -639,6 +639,11 @@ class CapturedArray(Captured):
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the elements."""
         return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
+
+
+def _copied(array: Any) -> Any:
+    """Return a copy of an array, which is one of NumPy's if it has no elements."""
+    return array._captured_copy() if is_array(array) else array.copy()
 
 
 def _check_apart(array: CapturedArray, name: str) -> None:
@@ -713,7 +718,7 @@ class FlatIterator:
 
     def __getitem__(self, key: Any) -> Any:
         item = np.ravel(self.array)[key]
-        return item._captured_copy() if is_array(item) else item
+        return _copied(item) if isinstance(item, np.ndarray) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
         write_by(self.array, value, lambda a, v: operator.setitem(a.flat, key_of(key), v))
@@ -837,6 +842,26 @@ def value_of(x: Any) -> Array:
 def decided(x: Any, purpose: str = "a decision") -> Any:
     """Return the data of an argument, which is a decision where it is traced."""
     return runs.decide(value_of(x), purpose) if is_traced(x) else plain(x)
+
+
+#: What stands for data that is not known.
+UNKNOWN: Final = object()
+
+
+def known(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
+    """Return the data of a value, or of those in a container; UNKNOWN where one is not known.
+
+    Args:
+        x: the value.
+        data_of: gives the data of a traced value, such as ``runs.example``.
+    """
+    if type(x) in _CONTAINERS:
+        made = mapped(lambda item: known(item, data_of), x)
+        return UNKNOWN if any(item is UNKNOWN for item in _items(made)) else made
+    value = unwrap(x)
+    data = data_of(value) if isinstance(value, Array) else value
+    is_traced = data is not value
+    return (UNKNOWN if data is None else np.array(data)[()]) if is_traced else value
 
 
 def wrap(x: Any) -> Any:
@@ -1081,7 +1106,7 @@ def like(model: CapturedArray, array: Captured) -> Any:
 def key_of(key: Any) -> Any:
     """Return an index without arrays under capture, except where only the trace knows them.
 
-    Lists are arrays of indices, as in NumPy.
+    Lists and other sequences are arrays of indices, as in NumPy.
 
     Traced integers index traced arrays as they are, where they are in bounds. A traced mask decides
     on a shape, and so is a decision.
@@ -1096,12 +1121,9 @@ def key_of(key: Any) -> Any:
         if _OF_INDICES.issuperset(map(type, parts)):
             return key
         return slice(*(part if part is None else operator.index(part) for part in parts))
-    if kind is list:
-        numbers = [key_of(item) for item in key]
-        if any(map(is_captured, numbers)):
-            return to_array(numbers)
-        items = np.asarray(numbers)
-        return items if items.size else items.astype(np.intp)
+    if kind is list and holds_captured(key):
+        key = to_array([key_of(item) for item in key])
+        kind = type(key)
     if issubclass(kind, Captured):
         value = key._captured_value
         if not isinstance(value, Array):
@@ -1113,9 +1135,11 @@ def key_of(key: Any) -> Any:
         if is_array(key):
             return decided
         return decided.item() if kind is CapturedBool else decided[()]
-    if issubclass(kind, np.ndarray):
-        return key.view(np.ndarray)
-    return operator.index(key) if hasattr(kind, "__index__") else key
+    is_array_like = issubclass(kind, np.ndarray) or not hasattr(kind, "__index__")
+    if not is_array_like or kind is str:
+        return key if kind is str else operator.index(key)
+    items = np.asarray(key)
+    return items if items.size or issubclass(kind, np.ndarray) else items.astype(np.intp)
 
 
 #: Classes of what an index is made of.
@@ -2162,11 +2186,9 @@ def _compared(flat: FlatIterator, other: Any, ufunc: np.ufunc) -> Any:
     return ufunc(flat.array.flatten(), other)
 
 
-def _divmod(x: Any, y: Any) -> Any:
-    return np.floor_divide(x, y), np.remainder(x, y)
-
-
-HANDLERS[np.divmod] = _divmod
+HANDLERS[np.divmod] = lambda *inputs: tuple(
+    [apply_ufunc(ufunc, "__call__", inputs, {}) for ufunc in (np.floor_divide, np.remainder)]
+)
 for _name, _ufunc in _COMPARISONS.items():
     setattr(FlatIterator, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
 

@@ -23,13 +23,6 @@ def _leaves(x: Any) -> list[Array]:
     return [leaf for leaf in leaves if isinstance(leaf, Array) and leaf.dtype.kind in "fc"]
 
 
-def _example(x: Any) -> Any:
-    """Return the data of an argument, or that of the first example of a batch."""
-    if ndarrays.is_captured(x):
-        return np.array(runs.example(x._captured_value))
-    return ndarrays.mapped(_example, x) if ndarrays.holds_captured(x) else x
-
-
 def decide_signs(*numbers: Any) -> None:
     """Decide by the signs of numbers, and by which of them are zero, infinite or NaN."""
     values = [jnp.ravel(leaf)[0] for leaf in _leaves(numbers)]
@@ -58,7 +51,8 @@ def check_finite(function: Any, args: Sequence[Any], kwargs: dict[str, Any], res
     if runs.decide(_are_finite(values)):
         return None
     runs.decide(_are_finite(_leaves((args, kwargs))))
-    return function(*map(_example, args), **ndarrays.mapped(_example, kwargs))
+    data, options = ndarrays.known((args, kwargs), runs.example)
+    return function(*data, **options)
 
 
 def begin_to_see() -> None:
