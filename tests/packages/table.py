@@ -13,7 +13,7 @@ FOLDER: Final = Path(__file__).parent
 RECORD: Final = FOLDER / "results.tsv"
 DOCUMENT: Final = FOLDER.parents[1] / "docs" / "packages.md"
 COLUMNS: Final = tuple(field.name for field in attrs.fields(Result))
-SETS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
+SETS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
 def modules() -> list[str]:
@@ -153,6 +153,13 @@ gradients (70 %) and as many batches. One input was at a kink of its function, a
 Chosen likewise, later. In its first run 53 of the 79 gradients were right (67 %), 48 compiled
 gradients (61 %) and 56 batches (71 %). Three inputs were at kinks of their functions, and were
 moved.
+""",
+    "seventh": """
+## The seventh set
+
+Chosen likewise, later. In its first run 73 of the 89 gradients were right (82 %), 70 compiled
+gradients (79 %) and 76 batches (85 %). Five functions were mended: two inputs were at kinks, one
+was out of the domain, one step jumped, and one function raised an error without capture.
 """,
 }
 BY_PACKAGE: Final = """

@@ -473,7 +473,7 @@ def increased(x: Any, key: Any) -> Any:
     return made
 
 
-def written(x: Any, key: Any) -> Any:
+def spread(x: Any, key: Any) -> Any:
     made = np.zeros((4, 3))
     made[key] = x[0, 0]
     return made
@@ -490,7 +490,7 @@ BY_KEY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "of a view": lambda x, key: x[::-1][key],
     "of data": lambda x, key: np.arange(12.0).reshape(4, 3)[key] * x[0, 0],
     "increased": increased,
-    "written": written,
+    "written": spread,
     "np.add.at": added_at,
 }
 

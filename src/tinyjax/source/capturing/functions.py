@@ -735,10 +735,10 @@ def _register_numeric(
         if function is math.sqrt:
             value = squares.follow(np.sqrt, scalars, value)
         operands = [*args, *kwargs.values()]
-        known = ndarrays.known(operands)
+        known = ndarrays.known_data(operands)
         if known is ndarrays.UNKNOWN and runs.is_handling():
             raising.decide_signs(operands, value)
-            known = ndarrays.known(operands, runs.example)
+            known = ndarrays.known_data(operands, runs.example)
         if known is not ndarrays.UNKNOWN:
             named = dict(zip(kwargs, known[len(args) :], strict=True))
             try:

@@ -337,7 +337,7 @@ def _kind(x: Any) -> Any:
 
 def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> bool:
     """Compare with the value of the function itself, where the data is known."""
-    known = ndarrays.known((args, kwargs, result), runs.example)
+    known = ndarrays.known_data((args, kwargs, result), runs.example)
     if known is ndarrays.UNKNOWN or any(map(callable, known[0])):
         return True
     data, options, value = known
@@ -350,7 +350,7 @@ def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) ->
 
 def _converged(result: Any) -> bool:
     """Return whether no number is NaN, which solvers return where they do not converge."""
-    known = [np.asarray(ndarrays.known(x, runs.example)) for x in tree.leaves(result)]
+    known = [np.asarray(ndarrays.known_data(x, runs.example)) for x in tree.leaves(result)]
     return not any(np.isnan(x).any() for x in known if x.dtype.kind in "fc")
 
 

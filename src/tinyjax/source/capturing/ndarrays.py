@@ -848,7 +848,7 @@ def decided(x: Any, purpose: str = "a decision") -> Any:
 UNKNOWN: Final = object()
 
 
-def known(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
+def known_data(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
     """Return the data of a value, or of those in a container; UNKNOWN where one is not known.
 
     Args:
@@ -856,7 +856,7 @@ def known(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
         data_of: gives the data of a traced value, such as ``runs.example``.
     """
     if type(x) in _CONTAINERS:
-        made = mapped(lambda item: known(item, data_of), x)
+        made = mapped(lambda item: known_data(item, data_of), x)
         return UNKNOWN if any(item is UNKNOWN for item in _items(made)) else made
     value = unwrap(x)
     data = data_of(value) if isinstance(value, Array) else value

@@ -51,7 +51,7 @@ def check_finite(function: Any, args: Sequence[Any], kwargs: dict[str, Any], res
     if runs.decide(_are_finite(values)):
         return None
     runs.decide(_are_finite(_leaves((args, kwargs))))
-    data, options = ndarrays.known((args, kwargs), runs.example)
+    data, options = ndarrays.known_data((args, kwargs), runs.example)
     return function(*data, **options)
 
 
