@@ -61,6 +61,20 @@ def _ulp(x: Any) -> Any:
     return jnp.where(jnp.isinf(after), size - jnp.nextafter(size, 0.0), after - size)
 
 
+def signed_quotient(result: Any, x: Any, y: Any) -> Any:
+    """Return ``x // y`` with zeros of NumPy's signs."""
+    is_negative = jnp.signbit(lax.stop_gradient(x)) != jnp.signbit(lax.stop_gradient(y))
+    return jnp.where(result == 0, jnp.where(is_negative, -0.0, 0.0), result).astype(result.dtype)
+
+
+def signed_rest(result: Any, x: Any, y: Any) -> Any:
+    """Return ``x % y`` with zeros of the sign of ``y``, as NumPy's have."""
+    known = lax.stop_gradient(result)
+    is_negative = jnp.signbit(lax.stop_gradient(y))
+    zero = jnp.where(is_negative, -(known - result), result - known)
+    return jnp.where(known == 0, zero, result)
+
+
 def cast(value: Array, dtype: Any) -> Array:
     """Return an array as another dtype, as NumPy does: floats outside of that of integers wrap."""
     dtype = np.dtype(dtype)

@@ -211,7 +211,8 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     shape = to_array(a).shape
     size = math.prod(shape) if axis is None else shape[axis]
     indices = _in_bounds(indices, size, mode)
-    options = {"mode": "clip" if mode == "raise" else mode}
+    is_known = mode == "raise" and not is_captured(ndarrays.key_of(indices))
+    options = {} if mode == "raise" and not is_known else {"mode": "clip" if is_known else mode}
     result = applied(np.take, (a, indices, axis), options)
     return result if out is None else ndarrays.put_out(out, result)
 
@@ -383,6 +384,8 @@ def _writing(function: Any, *names: str) -> None:
         named = [options.pop(name) for name in names[len(args) :] if name in options]
         target, where, values, *mode = (*args, *named)
         where = ndarrays.key_of(where)
+        if is_captured(where):
+            raise runs.refusal(f"np.{function.__name__} at traced places")
         ndarrays.write_by(target, values, lambda a, v: function(a, where, v, *mode, **options))
 
     HANDLERS[function] = handler

@@ -20,12 +20,13 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tinyjax import lax, numpy as jnp
+from tinyjax._extensions.callbacks.checks import error_if
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.numpy.promotion import convert
-from tinyjax.source import facts, numeric
+from tinyjax.source import facts, numeric, numpy_errors
 from tinyjax.source.capturing import memories, runs, squares
 from tinyjax.source.ir import runtime, syntax
 
@@ -1419,7 +1420,7 @@ def of_values(
         result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
     else:
         result = apply(*values)
-    result = squares.follow(ufunc, values, result)
+    result = squares.follow(ufunc, values, _signed(ufunc, values, result))
     for check in runs.checks:
         check(ufunc, inputs, {}, result)
     if not isinstance(result, Array):
@@ -1427,6 +1428,18 @@ def of_values(
     if result.ndim < 2 or ufunc.signature is not None:
         return wrap(result)
     return in_order_of(inputs, result)
+
+
+#: What gives zeros the signs that they have in NumPy.
+_SIGNED: Final[dict[Any, Callable[..., Any]]] = {
+    np.floor_divide: numeric.signed_quotient,
+    np.remainder: numeric.signed_rest,
+}
+
+
+def _signed(ufunc: np.ufunc, operands: Sequence[Any], result: Any) -> Any:
+    is_signed = ufunc in _SIGNED and isinstance(result, Array) and result.dtype.kind == "f"
+    return _SIGNED[ufunc](result, *operands) if is_signed else result
 
 
 def _scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any, is_quotient: bool) -> Any:
@@ -1473,6 +1486,8 @@ def with_dtypes_of_numpy(
         if ufunc in _OF_TRUTHS and {*kinds} == {np.dtype(bool)}:
             for value in values:
                 runs.check_no_flag(value, "an operator")
+        if ufunc is np.power:
+            _check(numpy_errors.power(*values))
         *dtypes, out = _loop(ufunc, kinds)
         operands = [
             value if getattr(value, "dtype", dtype) == dtype else _whole(value).astype(dtype)
@@ -1632,8 +1647,8 @@ def _ufunc_of_traced(
         return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
     if where is not True:
         options["where"] = where
-    if method == "reduceat" and not is_traced(inputs[1]):
-        np.add.reduceat(np.zeros(np.shape(inputs[0])), *values[1:], **options)  # checks the places
+    if method in ("reduce", "accumulate", "reduceat"):
+        _check_call(getattr(ufunc, method), inputs, options)
     if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
         options["dtype"] = options.get("dtype") or outs[0].dtype
     function: Callable[..., Any] = getattr(ufunc, method)
@@ -1890,6 +1905,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         kwargs.update(zip(names, args[position:], strict=False))
         args = args[:position]
     out = kwargs.pop("out", None)
+    _check_call(func, args, kwargs)
     if out is not None and func in facts.ACCUMULATING and len(args) < 3:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
@@ -1909,6 +1925,58 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     except REFUSALS as error:
         result = _apply_otherwise(func, args, kwargs, error)
     return result if out is None else put_out(out, result, None, "unsafe")
+
+
+def _check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Raise what NumPy raises for a call."""
+    key: Any = func, _signature(args), _signature(kwargs)
+    try:
+        is_sound = key in _SOUND
+    except TypeError:  # an option cannot be hashed
+        key, is_sound = None, False
+    example = None if is_sound else functools.partial(_filled, ([*args], kwargs))
+    _check(numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example))
+    if key is not None and len(_SOUND) < _MOST_SOUND:
+        _SOUND.add(key)
+
+
+#: Calls that NumPy takes, as shapes, dtypes and options.
+_SOUND: Final[set[Any]] = set()
+_MOST_SOUND: Final = 10_000
+
+
+def _signature(x: Any) -> Any:
+    """Return the shapes and dtypes of what is traced in arguments, and the others with classes."""
+    if type(x) is dict:
+        return tuple([(name, _signature(item)) for name, item in x.items()])
+    if type(x) in _CONTAINERS:
+        return type(x), tuple(map(_signature, x))
+    if is_captured(x) and isinstance(x._captured_value, Array):
+        return type(x), x.shape, x.dtype
+    return type(x), plain(x)
+
+
+def _check(failures: numpy_errors.Failures) -> None:
+    """Raise exceptions whose conditions hold: now, or when a compiled program runs."""
+    for failed, error in failures:
+        condition = numpy_errors.is_any(failed)
+        known = runs.data(condition)
+        if known is None and not runs.is_handling():
+            error_if(None, condition, f"{type(error).__name__}: {error}")
+        elif runs.decide(condition) if known is None else known:
+            raise error
+
+
+def _filled(x: Any, fill: int) -> Any:
+    """Return a value with a number in place of what is traced."""
+    if type(x) in _CONTAINERS:
+        return mapped(lambda item: _filled(item, fill), x)
+    if not is_captured(x) or not isinstance(x._captured_value, Array):
+        return plain(x)
+    number = x.dtype.type(fill)
+    if is_array(x):
+        return np.full(x.shape, number)
+    return number.item() if type(x) in NUMBERS else number
 
 
 def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
@@ -2095,7 +2163,8 @@ def of_numbers(
     right = y._value if type(y) in OF_PYTHON else y
     if ufunc in _ORDERED and complex in (class_of(x), class_of(y)):
         raise TypeError(f"'{ufunc.__name__}' not supported between instances of 'complex'")
-    result = wrap(squares.follow(ufunc, (left, right), (apply or ufunc)(left, right)))
+    result = _signed(ufunc, (left, right), (apply or ufunc)(left, right))
+    result = wrap(squares.follow(ufunc, (left, right), result))
     if ufunc in COMPARED or of_bools:
         return CapturedBool(result._value) if is_captured(result) else bool(result)
     return number(result)

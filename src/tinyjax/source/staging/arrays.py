@@ -607,6 +607,8 @@ def _of_selected(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _reduced(reduction: Callable[[Array], Array], neutral: float, x: Selected) -> Array:
+    if math.isinf(neutral):
+        ragged.check_not_empty(x.mask)
     return reduction(x.filled(neutral))
 
 

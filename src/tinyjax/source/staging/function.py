@@ -7,8 +7,10 @@ import functools
 import itertools
 import operator
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
@@ -122,7 +124,15 @@ def _reason_of(error: Exception) -> Exception | None:
     is_of_program = isinstance(error, errors.UndecidedError) or (
         isinstance(error, errors.TinyjaxError) and not isinstance(error, _OF_TRACERS)
     )
-    return None if is_of_program else error
+    return None if is_of_program or _is_fault(error) else error
+
+
+def _is_fault(error: Exception) -> bool:
+    """Return whether a name is missing in the code that stages, and not in the program."""
+    if not isinstance(error, (AttributeError, NameError)) or error.name is None:
+        return False
+    code = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+    return code.co_filename.startswith(_HOME) and code not in _ASKING
 
 
 #: Errors of a call that NumPy may take: of tracers, or of arguments.
@@ -423,6 +433,8 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             f"{fun.__name__} is a method of an object's here, which is not staged."
         )
     other = opaque_calls.replacement(fun, args, kwargs)
+    if other is not None or (args and isinstance(args[0], Array)):
+        opaque_calls.check_call(fun, args, kwargs)
     if other is not None:
         return opaque_calls.with_class(fun, other(*args, **kwargs))
     if opaque_calls.takes_functions(fun):
@@ -446,6 +458,17 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return result
 
 
+#: The code that stages, and that which takes the attributes that a program asks for.
+_HOME: Final = str(Path(__file__).parent)
+_ASKING: Final = tuple(
+    fun.__code__
+    for fun in (
+        operators.attribute_of,
+        operators.has_attribute,
+        _call_unread,
+        arrays.StagedArray.__getattr__,
+    )
+)
 #: Containers that a function in C may change; a staged program passes a copy.
 _GROWING: Final = (list, dict, set, collections.deque)
 

@@ -137,6 +137,8 @@ def rounded(value: Any, ndigits: Any = None) -> Any:
         raise errors.SourceError(
             "round to a number of decimals that is traced is not taken. Make the number static."
         )
+    if jnp.iscomplexobj(value) and not jnp.ndim(value):
+        raise TypeError("type complex doesn't define __round__ method")
     if jnp.ndim(value):
         return jnp.round(value, ndigits or 0)
     if operators.is_integer(value):

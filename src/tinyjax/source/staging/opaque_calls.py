@@ -23,11 +23,11 @@ from tinyjax import dtypes, lax, tree
 from tinyjax.core.values import Array
 from tinyjax.numpy import protocols
 from tinyjax.numpy.promotion import convert, strong
-from tinyjax.source import numeric
+from tinyjax.source import numeric, numpy_errors
 from tinyjax.source.adjoint.equivalents import ListCounterpart, counterpart, list_counterpart
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators, values as staging_values
-from tinyjax.source.staging.session import this_session
+from tinyjax.source.staging.session import arrays_in, current_session, this_session
 from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
 
 Leaf = Callable[..., Any]
@@ -178,28 +178,6 @@ def listed(array: Array) -> Any:
     return operators.python_number(array)
 
 
-def averaged(a: Any, axis: Any = None, weights: Any = None, *args: Any, **options: Any) -> Any:
-    """``np.average``."""
-    if weights is not None:
-        total = jnp.sum(jnp.asarray(weights), axis if np.ndim(weights) == np.ndim(a) else None)
-        error = ZeroDivisionError("Weights sum to zero, can't be normalized")
-        operators.check(jnp.any(total == 0), error)
-    return list_counterpart(np.average)(a, axis, weights, *args, **options)
-
-
-def of_quantiles(function: Any) -> Leaf:
-    """Return ``np.quantile`` or one of its kin, which checks the quantiles."""
-    name, most = function.__name__, 100 if "percentile" in function.__name__ else 1
-    message = f"{name.removeprefix('nan').title()}s must be in the range [0, {most}]"
-
-    def applied(a: Any, q: Any, *args: Any, **options: Any) -> Any:
-        bounds = jnp.asarray(q)
-        operators.check(jnp.any((bounds < 0) | (bounds > most)), ValueError(message))
-        return list_counterpart(function)(a, q, *args, **options)
-
-    return applied
-
-
 operators.METHODS.update(
     bit_length=number_functions.bit_length, bit_count=number_functions.bit_count
 )
@@ -250,8 +228,6 @@ REPLACED: Final[dict[Any, Leaf]] = {
     Array.astype: cast,
     Array.std: protocols.std,
     Array.var: protocols.var,
-    np.average: averaged,
-    **{f: of_quantiles(f) for f in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile)},
     builtins.id: identified,
     Array.tolist: listed,
     operator.contains: lambda container, item: operators.contained(item, container),
@@ -335,6 +311,31 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     ours = list_counterpart(function)
     is_known = ours.bound(tuple(args), kwargs) is not None
     return ours if is_known else None  # NumPy's protocols know its options
+
+
+def check_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise what NumPy raises for a call: now, or when the program runs."""
+    session = current_session.get()
+    operands = arrays_in((*args, *kwargs.values()))
+    if session is None or any(map(session.layouts.is_own, operands)):
+        return
+    example = functools.partial(_example, (args, kwargs))
+    for failed, error in numpy_errors.check_call(function, args, kwargs, example):
+        operators.check(numpy_errors.is_any(failed), error)
+
+
+def _example(value: Any, fill: int) -> Any:
+    """Return a value with data in place of what is traced."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([_example(part, fill) for part in value])
+    if isinstance(value, dict):
+        return {key: _example(part, fill) for key, part in value.items()}
+    if not isinstance(value, Array):
+        return value
+    if operators.is_of_python(value):
+        return operators.number_class(value)(fill)
+    data = np.full(value.shape, fill, value.dtype)
+    return data if value.shape or this_session().layouts.is_point(value) else data[()]
 
 
 def with_class(function: Any, result: Any) -> Any:

@@ -16,6 +16,7 @@ from tinyjax import dtypes, errors, tree
 from tinyjax.core.tracing import Tracer, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert, strong
+from tinyjax.source import numeric, numpy_errors
 from tinyjax.source.ir import find, runtime
 from tinyjax.source.staging import values as staging_values
 from tinyjax.source.staging.session import Layouts, current_session, raised_by, this_session
@@ -203,6 +204,10 @@ def in_order(values: Any, **options: Any) -> Any:
             "of numbers, and the items arrays or numbers of one shape, in containers of one "
             "structure. Sort an array by jnp.argsort instead."
         )
+    for column in columns.arrays:
+        if column.dtype.kind == "f" and len(values) > 1:
+            error = errors.SourceError("the order of sorted is not known of NaN.")
+            check(jnp.any(jnp.isnan(column)), error)
     # equal ones keep their order, also in reverse
     step = -1 if reverse else 1
     order = jnp.lexsort([column[::step] for column in reversed(columns.arrays)])[::step]
@@ -567,12 +572,14 @@ def _check_divisors(message: str, x: Any, y: Any) -> None:
         check(y == 0, ZeroDivisionError(message))
 
 
-def _division(operation: Binary, message: str) -> Binary:
+def _division(operation: Binary, signed: Callable[..., Any], message: str) -> Binary:
     """Return ``//`` or ``%``, which for arrays of integers gives 0 where the divisor is 0."""
     plain = arithmetic(operation, functools.partial(_check_divisors, message))
 
     def applied(x: Any, y: Any) -> Any:
         result = plain(x, y)
+        if isinstance(result, Array) and result.dtype.kind == "f":
+            return convert(signed(result, x, y), result.dtype, result.weak_type)
         if is_numeric(x, y) or not is_integer(result) or (_is_number(y) and y):
             return result
         return jnp.where(y == 0, 0, result)
@@ -580,8 +587,10 @@ def _division(operation: Binary, message: str) -> Binary:
     return applied
 
 
-floor_divide: Final = _division(operator.floordiv, "integer division or modulo by zero")
-remainder: Final = _division(operator.mod, "integer modulo by zero")
+floor_divide: Final = _division(
+    operator.floordiv, numeric.signed_quotient, "integer division or modulo by zero"
+)
+remainder: Final = _division(operator.mod, numeric.signed_rest, "integer modulo by zero")
 
 
 def quotient_and_remainder(x: Any, y: Any) -> tuple[Any, Any]:
@@ -601,6 +610,8 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
     if modulus is not None:
         raise errors.SourceError("pow with a modulus is not taken of traced values. Write a loop.")
     if not is_numeric(x, y):
+        for failed, error in numpy_errors.power(x, y):
+            check(jnp.any(failed), error)
         return x**y
     x, y = as_number(x, y), as_number(y, x)
     if is_integer(x) and is_integer(y):

@@ -9,6 +9,7 @@ combined; only others are moved to the front.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -23,7 +24,7 @@ from tinyjax.source import facts
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime, syntax
-from tinyjax.source.staging import session, values as staging_values
+from tinyjax.source.staging import operators, session, values as staging_values
 
 
 @attrs.frozen(eq=False)
@@ -247,9 +248,25 @@ def _of_slice(part: slice, n: int) -> Axis:
     stop = _bound(part.stop, n, n)
     length = _difference(start, stop)
     if isinstance(length, int):
+        _check_window(start, length, n)
         return Axis(start, max(-(-length // step), 0), step=step)
     first = start if isinstance(start, int) else 0
     return Axis(_counted(start, n), -(-(n - first) // step), _counted(stop, n), step, start)
+
+
+def _check_window(start: Any, length: int, n: int) -> None:
+    """Check that a slice of a known length is within an axis: NumPy's is shorter elsewhere."""
+    known = staging_values.range_of(start)
+    is_within = known is not None and known.is_within(0, n - length)
+    if not (isinstance(start, int) or is_within):
+        error = find.refusal("a slice reaches beyond the array, so its length depends on data.")
+        operators.check((start < 0) | (start > n - length), error)
+
+
+def check_not_empty(mask: Array) -> None:
+    """Check that there are elements, of which an extremum is taken."""
+    error = ValueError("zero-size array to reduction operation which has no identity")
+    operators.check(~jnp.any(mask), error)
 
 
 def _counted(bound: Any, n: int) -> Any:
@@ -267,6 +284,10 @@ def _bound(bound: Any, default: int, n: int) -> Any:
         return default
     if isinstance(bound, (int, np.integer)):
         return min(max(int(bound) + n if bound < 0 else int(bound), 0), n)
+    if isinstance(bound, Array) and bound.dtype.kind not in "iu":
+        if bound.dtype.kind != "b" or not operators.is_of_python(bound):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        return operators.integer(bound)
     return bound
 
 
@@ -580,9 +601,13 @@ def _reduced(fun: Any, x: Ragged, axis: Any) -> Any:
             "length. Take it along an axis."
         )
     result = equivalents.counterpart(fun)(x.filled(_NEUTRAL[fun]), axis)
+    several = range(x.whole.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = [i % x.whole.ndim for i in several]
+    for mask in [x.masks[i] for i in axes] if math.isinf(_NEUTRAL[fun]) else []:
+        if mask is not None:
+            check_not_empty(mask)
     if axis is None:
         return result
-    axes = [i % x.whole.ndim for i in (axis if isinstance(axis, tuple) else (axis,))]
     left = [i for i in range(x.whole.ndim) if i not in axes]
     starts = _present([x.starts.get(i) for i in left])
     return made(result, [x.masks[i] for i in left], starts)
