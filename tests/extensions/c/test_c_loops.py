@@ -13,10 +13,20 @@ import pytest
 from batches import results
 
 import tinyjax.numpy as jnp
-from tinyjax import export, lax
+from tinyjax import export, grad, lax
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 N: Final = 12
+
+
+def _moved(x: Any) -> Any:
+    return lax.fori_loop(0, 3, lambda j, a: a.at[j].set(a[N - 1 - j]), x)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
 BATCH: Final = 50
 #: Of one array, of two, and of two and the number of the iteration.
 OPERATIONS: Final[tuple[Callable[[Any, Any, Any], Any], ...]] = (
@@ -34,13 +44,26 @@ OPERATIONS: Final[tuple[Callable[[Any, Any, Any], Any], ...]] = (
     lambda x, y, i: jnp.where(x > y, y[::-1], x * 0.7),
     lambda x, y, i: x * jnp.sum(y) * 0.1,
     lambda x, y, i: lax.cond(y[0] > 0, lambda: x[::-1], lambda: x + y),
+    lambda x, y, i: lax.cond(y[1] > 0, lambda: x.at[i % N].set(y[2]), lambda: x),
+    lambda x, y, i: lax.cond(x[i % N] > 0, lambda: x.at[1].add(x[2]), lambda: y.at[2].set(x[3])),
+    lambda x, y, i: lax.switch(
+        i % 3,
+        [
+            lambda: x.at[3:6].set(x[4:7]),
+            lambda: 2 * x,
+            lambda: lax.cond(y[3] > 0, _moved, _same, x),
+        ],
+    ),
+    lambda x, y, i: lax.fori_loop(0, 4, lambda j, a: a.at[j + 1].set(a[j] * y[j] + a[j + 2]), x),
+    lambda x, y, i: lax.fori_loop(0, 3, lambda j, a: (a[1], a[0].at[j].add(a[1][0])), (x, y))[1],
+    lambda x, y, i: x + jnp.zeros(N).at[i % N].set(y[1]) + jnp.zeros(N).at[2:5].add(y[i % N]),
     lambda x, y, i: 0.3 * y + i,
     lambda x, y, i: y,
 )
 
 
 def drawn(rng: np.random.Generator, depth: int = 1) -> Callable[..., Any]:
-    """Return a loop over three arrays."""
+    """Return a loop over three arrays, or its gradient."""
     steps = [
         (int(rng.integers(len(OPERATIONS))), *map(int, rng.integers(0, 99, 2)))
         for _ in range(rng.integers(2, 7))
@@ -73,7 +96,18 @@ def drawn(rng: np.random.Generator, depth: int = 1) -> Callable[..., Any]:
         last, stacks = lax.scan(body, [*arrays], jnp.arange(length), reverse=reverse)
         return last, stacks
 
-    return loop
+    def slope(*arrays: Any) -> Any:
+        weights = [jnp.arange(1.0, N + 1) * (k + 1) for k in range(3)]
+
+        def total(*arrays: Any) -> Any:
+            last, stacks = loop(*arrays)
+            return sum([jnp.vdot(w, x) for w, x in zip(weights, last, strict=True)]) + sum(
+                [jnp.sum(jnp.sin(x)) for x in stacks]
+            )
+
+        return grad(total, (0, 1, 2))(*arrays), []
+
+    return slope if depth and not is_while and rng.random() < 0.4 else loop
 
 
 @pytest.mark.parametrize(

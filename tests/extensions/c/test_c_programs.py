@@ -315,6 +315,34 @@ def test_arrays_share_the_workspace() -> None:
     assert size(3) == size(9) == 800
 
 
+def _recurrence(a: Any, b: Any) -> Any:
+    return lax.fori_loop(1, 40, lambda i, x: x.at[i].set(x[i - 1] * b[i]), a)
+
+
+def _branches(a: Any, b: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        return lax.cond(b[i] > 0, lambda: x.at[i].add(x[i + 1]), lambda: x)
+
+    return lax.fori_loop(0, 39, body, a)
+
+
+def _smoothing(a: Any, b: Any) -> Any:
+    def row(j: Any, x: Any) -> Any:
+        return lax.fori_loop(1, 39, lambda i, x: x.at[i].set(0.5 * (x[i - 1] + x[i + 1])), x)
+
+    return lax.fori_loop(0, 3, row, a) + b
+
+
+@pytest.mark.parametrize("fun", [_recurrence, _branches, _smoothing])
+@pytest.mark.parametrize("is_slope", [False, True])
+def test_loops_copy_no_arrays(fun: Callable[[Any, Any], Any], is_slope: bool) -> None:
+    slope = tinyjax.grad(lambda a, b: jnp.sum(fun(a, b)), (0, 1))
+    source = export.c(slope if is_slope else fun)(jnp.ones(40), jnp.ones(40)).source
+    inside = re.findall(r"\n    for \(int t(?:_\d+)? .*?\n    }", source, re.DOTALL)
+    assert inside
+    assert not any("memcpy" in loop or "int i " in loop for loop in inside), source
+
+
 def test_only_the_branch_that_is_taken_is_computed() -> None:
     program = export.c(lambda p, x: lax.cond(p, jnp.sin, jnp.exp, x))(True, 1.0)
     text = program.source

@@ -91,6 +91,8 @@ _OF_MATH: Final[_Forms] = {
 def form(w: Writer, primitive: prim.Primitive[Any], dtype: dtypes.DType) -> Callable[..., str]:
     """Return a function that writes a primitive's result, given the texts of its operands."""
     write = _form(primitive, dtype)
+    if dtype.kind in "iu" and primitive in _OF_INDICES:
+        return lambda *xs: _of_indices(primitive, dtype, *map(syntax.index_of, xs)) or write(*xs)
     if dtype.kind != "f" or primitive not in _ARITHMETIC:
         return write
 
@@ -112,6 +114,34 @@ _ARITHMETIC: Final[dict[prim.Primitive[Any], Callable[..., Any]]] = {
     ew.div: operator.truediv,
     ew.neg: operator.neg,
 }
+
+
+#: Operations of indices; whether a comparison holds for all, or for none.
+_OF_INDICES: Final[dict[prim.Primitive[Any], Callable[[Index, Index], Index | bool | None]]] = {
+    ew.add: operator.add,
+    ew.sub: lambda x, y: x + y * -1,
+    ew.mul: lambda x, y: x * y.offset if not y.terms else None if x.terms else y * x.offset,
+    ew.lt: lambda x, y: _holds(x.most < y.least, x.least >= y.most),
+    ew.le: lambda x, y: _holds(x.most <= y.least, x.least > y.most),
+    ew.gt: lambda x, y: _holds(x.least > y.most, x.most <= y.least),
+    ew.ge: lambda x, y: _holds(x.least >= y.most, x.most < y.least),
+    ew.max_: lambda x, y: x if x.least >= y.most else y if y.least >= x.most else None,
+    ew.min_: lambda x, y: x if x.most <= y.least else y if y.most <= x.least else None,
+}
+
+
+def _holds(always: bool, never: bool) -> bool | None:
+    return True if always else False if never else None
+
+
+def _of_indices(
+    primitive: prim.Primitive[Any], dtype: dtypes.DType, x: Index | None, y: Index | None
+) -> str | None:
+    """Write an operation of integers that are known as indices; None where it is not known."""
+    made = None if x is None or y is None else _OF_INDICES[primitive](x, y)
+    if made is None or isinstance(made, Index):
+        return None if made is None else syntax.index_text(made, dtype)
+    return syntax.constant(made, dtypes.bool_)
 
 
 def _identity(
@@ -154,8 +184,12 @@ def _applied(
     def element(index: Sequence[Index]) -> str:
         return write(*[x.element(index) for x in operands])
 
-    reads = frozenset[Any]().union(*[x.reads for x in operands])
-    return CValue(operands[0].shape, dtype, element, cost + sum(x.cost for x in operands), reads)
+    shape, reads = operands[0].shape, frozenset[Any]().union(*[x.reads for x in operands])
+    cost += sum(x.cost for x in operands)
+    if dtype.kind in "iu" and 0 not in shape:
+        text = element([Index.term("@", n) for n in shape])
+        cost = 0 if isinstance(text, syntax.IndexText) else cost
+    return CValue(shape, dtype, element, cost, reads)
 
 
 def elementwise(write: Callable[[jx.JaxprEqn], Callable[..., str]]) -> CRule:
@@ -220,6 +254,10 @@ def _convert(eqn: jx.JaxprEqn) -> Callable[..., str]:
         return lambda x: f"saturated_{syntax.suffix(dtype)}({x})"
 
     def write(x: str) -> str:
+        index = syntax.index_of(x) if source.kind in "iu" and dtype.kind in "iu" else None
+        known = index and syntax.index_text(index, dtype)
+        if known:
+            return known
         number = syntax.number(x) if dtype.kind == "f" else None
         if number is None or abs(number) > 1 << 53:  # which may be rounded already
             return f"({syntax.c_type(dtype)}){x}"
@@ -250,13 +288,19 @@ def _integer_power(x: str, exponent: int, dtype: dtypes.DType) -> str:
     return power if exponent > 0 else f"(1 / {power})"
 
 
-wrap_index.wrap_index_p.def_rule(C)(
-    elementwise(
-        lambda eqn: (
-            lambda x: f"wrapped_{syntax.suffix(eqn.inputs[0].aval.dtype)}({x}, {eqn.params.size})"
-        )
-    )
-)
+def _wrapped(eqn: jx.JaxprEqn) -> Callable[..., str]:
+    dtype, size = eqn.inputs[0].aval.dtype, eqn.params.size
+
+    def write(x: str) -> str:
+        index = syntax.index_of(x)
+        if index is not None and (index.least >= 0 or index.most < 0):
+            return x if index.least >= 0 else syntax.index_text(index + size, dtype) or x
+        return f"wrapped_{syntax.suffix(dtype)}({x}, {size})"
+
+    return write
+
+
+wrap_index.wrap_index_p.def_rule(C)(elementwise(_wrapped))
 
 
 @bitcast.bitcast_convert_type_p.def_rule(C)

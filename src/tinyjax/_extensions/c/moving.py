@@ -89,10 +89,9 @@ def _iota(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[C
     params = eqn.params
 
     def element(index: Sequence[Index]) -> str:
-        i = index[params.axis]
-        if i.least == i.most:
-            return syntax.constant(i.least, params.dtype)
-        return f"({syntax.c_type(params.dtype)})({i})"
+        i, dtype = index[params.axis], params.dtype
+        known = syntax.index_text(i, dtype) if dtype.kind in "iu" else None
+        return known or f"({syntax.c_type(dtype)})({i})"
 
     return (CValue(params.shape, params.dtype, element),)
 
@@ -162,9 +161,9 @@ def _start(w: Writer, start: CValue, last: int) -> Index:
     if last <= 0:
         return Index()
     text = start.first()
-    if text.isdecimal():
-        place = min(int(text), last)
-        return Index.constant(place)
+    index = syntax.index_of(text)
+    if index is not None and (not index.terms or not index.test(0, last + 1)):
+        return index if index.terms else Index.constant(min(max(index.offset, 0), last))
     clamped = f"clamped_{syntax.suffix(start.dtype)}({text}, {last})"
     name = w.new_name("start")
     w.close()
@@ -217,13 +216,17 @@ def _window_starts(
             spans.shape[axis] - spans.sizes[axis],
         )
         known = None if indices.constant is None else indices.constant[..., k]
+        index = syntax.index_of(text)
         if known is not None and known.size and known.min() >= 0 and known.max() <= last:
-            starts[axis] = Index.term(text, last + 1)
+            index = Index.term(text, last + 1)
+        if index is not None and 0 <= index.least <= index.most <= last:
+            starts[axis] = index
             continue
-        if not clipped:
+        name = f"clamped_{syntax.suffix(indices.dtype)}({text}, {last})"
+        if not clipped:  # and nothing is read or written where a test fails
             low = f"{text} >= 0 && " * (indices.dtype.kind == "i")
             tests.append(f"{low}{text} <= {last}")
-        name = f"clamped_{syntax.suffix(indices.dtype)}({text}, {last})"
+            name = f"(int)({text})"
         starts[axis] = Index.term(name, last + 1)
     for axis, of_indices in zip(spans.batching, spans.indices_batching, strict=True):
         starts[axis] = batch[of_indices]

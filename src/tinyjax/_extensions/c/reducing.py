@@ -225,7 +225,10 @@ arg_extrema.argmin_p.def_rule(C)(_arg("<"))
 def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     """Write a product: sums of products, with the loop innermost along which memory is read."""
     params, dtype = eqn.params, eqn.params.dtype
-    x, y = (w.cheap(_converted(operand, dtype)) for operand in operands)
+    size = prod(eqn.out_binders[0].aval.shape)
+    x, y = (_converted(operand, dtype) for operand in operands)
+    terms = size * prod([x.shape[i] for i in params.lhs_contract])
+    x, y = (w.cheap(z) if z.size < terms else z for z in (x, y))
     sides = []
     for z, batch, contract in (
         (x, params.lhs_batch, params.lhs_contract),

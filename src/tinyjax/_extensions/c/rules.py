@@ -13,11 +13,13 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
 from tinyjax._extensions.c import syntax
+from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CValue, Shape, Storage, ValueScope, Writer
 from tinyjax._extensions.host import simplify
 from tinyjax.core.api import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.core.xla import updates
 from tinyjax.dtypes import HostArray
 
 #: Integers that count are written as such from so many on, as far as C's int goes.
@@ -87,8 +89,13 @@ def _counted(host: HostArray, axis: int) -> CValue | None:
     counted = first + step * np.arange(line.size)
     if not (host == counted.reshape(-1, *[1] * (host.ndim - axis - 1))).all():
         return None
-    kind = syntax.c_type(host.dtype)
-    return CValue(host.shape, host.dtype, lambda index: f"({kind})({index[axis] * step + first})")
+    dtype = host.dtype
+
+    def element(index: Sequence[Index]) -> str:
+        place = index[axis] * step + first
+        return syntax.index_text(place, dtype) or f"({syntax.c_type(dtype)})({place})"
+
+    return CValue(host.shape, dtype, element)
 
 
 def write_program(
@@ -109,7 +116,8 @@ def write_program(
         The values of its results.
     """
     simplified = simplify.simplify(simplify.with_calls_inlined(jaxpr))
-    program = simplified.program
+    program = updates.with_sums_in_place(simplified.program)
+    eqns = _ordered(program)
     remaining = Counter(x for eqn in program.eqns for x in eqn.inputs)
     remaining.update(program.outs)
     scope = ValueScope({}, remaining)
@@ -131,7 +139,7 @@ def write_program(
     try:
         for var, operand in zip(program.in_binders, operands, strict=True):
             scope.values[var] = w.settle(operand, remaining[var])
-        for eqn in program.eqns:
+        for eqn in eqns:
             values = [read(x) for x in eqn.inputs]
             remaining.subtract(eqn.inputs)
             line = w.source, w.name = _located(eqn.source)
@@ -155,6 +163,49 @@ def write_program(
         return [read(x) for x in program.outs]
     finally:
         w.scopes.pop()
+
+
+def is_update(eqn: jx.JaxprEqn) -> bool:
+    """Return whether an equation changes some elements of its first operand."""
+    marks = eqn.primitive.rules.extensions
+    return prim.MATERIALIZES in marks and bool(eqn.primitive.rule(prim.MATERIALIZES)())
+
+
+def overwritten(eqn: jx.JaxprEqn) -> Sequence[jx.Atom]:
+    """Return the operands whose memory results may take: those of updates, loops and branches."""
+    if is_update(eqn):
+        return eqn.inputs[:1]
+    if program_rules.STATE in eqn.primitive.rules.extensions:
+        parts, _ = eqn.primitive.rule(program_rules.STATE)(eqn)
+        return [eqn.inputs[part.operand] for part in parts]
+    return eqn.inputs if program_rules.CHOICE in eqn.primitive.rules.extensions else ()
+
+
+def _ordered(program: jx.Jaxpr) -> Sequence[jx.JaxprEqn]:
+    """Return the equations in an order in which arrays are read before they are changed."""
+    changed = {eqn: [x for x in overwritten(eqn) if x.aval.size > 1] for eqn in program.eqns}
+    if not any(changed.values()):
+        return program.eqns
+    readers = Counter(x for eqn in program.eqns for x in {*eqn.inputs})
+    missing = {x for eqn in program.eqns for x in eqn.out_binders}
+    order: list[jx.JaxprEqn] = []
+    waiting: Sequence[jx.JaxprEqn] = program.eqns
+    forced: jx.JaxprEqn | None = None
+    while waiting:
+        postponed: list[jx.JaxprEqn] = []
+        for eqn in waiting:
+            waits = any(readers[x] > 1 for x in changed[eqn]) and eqn is not forced
+            if waits or not missing.isdisjoint(eqn.inputs):
+                postponed.append(eqn)
+                continue
+            order.append(eqn)
+            missing.difference_update(eqn.out_binders)
+            readers.subtract({*eqn.inputs})
+        stuck = len(postponed) == len(waiting)  # what reads the old array needs the new one
+        ready = (eqn for eqn in postponed if missing.isdisjoint(eqn.inputs))
+        forced = next(ready) if stuck else None
+        waiting = postponed
+    return order
 
 
 def _located(source: frames.Source | None) -> tuple[frames.Source | None, str]:

@@ -32,6 +32,8 @@ _NUMBER: Final = re.compile(
     r"(\(-)?(?:U?INT64_C\()?(0x[\da-f.]+p[-+]\d+|[\d.]+)[fU]?(?: /\* \S+ \*/)?\)*"
 )
 _LARGEST_DECIMAL: Final = 1 << 20
+#: Indices are of C's type ``int``.
+_LARGEST_INDEX: Final = 1 << 30
 
 
 def c_type(dtype: dtypes.DType) -> str:
@@ -145,6 +147,33 @@ class Index:
         above = [] if self.least >= low else [f"{self} >= {low}"]
         below = [] if self.most < high else [f"{self} < {high}"]
         return " && ".join(above + below)
+
+
+class IndexText(str):
+    """The expression of an integer that is known as an index."""
+
+    __slots__ = ("place",)
+    place: Index
+
+
+def index_text(index: Index, dtype: dtypes.DType) -> str | None:
+    """Write an index as an integer of a dtype; None where it may be too large."""
+    info = np.iinfo(dtype)
+    if max(info.min, -_LARGEST_INDEX) > index.least or index.most > min(info.max, _LARGEST_INDEX):
+        return None
+    if not index.terms:
+        return constant(index.offset, dtype)
+    text = IndexText(f"({c_type(dtype)})({index})")
+    text.place = index
+    return text
+
+
+def index_of(text: str) -> Index | None:
+    """Return the index that an expression of an integer is, where it is known."""
+    if isinstance(text, IndexText):
+        return text.place
+    value = number(text)
+    return None if value is None or abs(value) > _LARGEST_INDEX else Index.constant(int(value))
 
 
 def places(shape: Sequence[int]) -> list[list[Index]]:

@@ -30,6 +30,7 @@ _UNROLLED_VARIABLES: Final = 64
 _FEW: Final = 4
 #: Expressions of more operations are divided, so that they can be read.
 _LONG: Final = 12
+_SHORT: Final = 2
 _LONG_IN_LOOPS: Final = 60
 
 
@@ -205,6 +206,7 @@ class Writer:
         self._names: set[str] = set(syntax.RESERVED)
         self._counters: list[str] = []
         self._reads: list[bool] = []
+        self._accesses: list[tuple[CBuffer, Index]] = []
         self._declarations: set[str] = set()
 
     # names and memory
@@ -241,6 +243,7 @@ class Writer:
 
         def element(index: Sequence[Index]) -> str:
             loop = self._loop
+            self._accesses.append((buffer, storage.offset + syntax.linear(index, storage.shape)))
             if loop is not None and buffer in loop.variables:
                 place, variable = loop.variables[buffer]
                 same = (storage.shape, storage.offset) == (place.shape, place.offset)
@@ -338,7 +341,8 @@ class Writer:
 
     def _declared(self, text: str, dtype: dtypes.DType, name: str) -> str:
         """Return the name of a constant of C with a value; a number, or such a name, as it is."""
-        if text in self._declarations or syntax.number(text) is not None:
+        is_known = isinstance(text, syntax.IndexText) or syntax.number(text) is not None
+        if text in self._declarations or is_known:
             return text
         name = self.new_name(name)
         self._declarations.add(name)
@@ -411,6 +415,8 @@ class Writer:
         """Return a value that reads nothing of what another one reads, which is to be changed."""
         if not value.reads & other.reads:
             return value
+        if value.size == 1:
+            return self.scalar(value)
         return self.stored(value, Storage(self.buffer(value.shape, value.dtype), value.shape))
 
     def cheap(self, value: CValue) -> CValue:
@@ -421,20 +427,45 @@ class Writer:
         """Return a value that is used so often: in memory, or still to be written."""
         if not value.cost or not value.size:
             return value
+        if value.cost <= _SHORT and not value.reads and value.size > 1:
+            return value  # a comparison of indices takes less than memory
         most = _LONG if value.size <= self.most_unrolled else _LONG_IN_LOOPS
         return self.stored(value, name=name) if uses > 1 or value.cost > most else value
 
-    def may_overwrite(self, value: CValue) -> bool:
-        """Return whether nothing reads the memory of a value any more: a result may take it."""
+    def may_overwrite(self, value: CValue, others: Sequence[CValue] = ()) -> bool:
+        """Return whether a result may take the memory of a value, which nothing reads any more.
+
+        Values that are still to be written, and small parts, are written now.
+
+        Args:
+            value: the value.
+            others: values that are read later, too.
+        """
         storage = value.storage
         if storage is None or storage.buffer.block is not self.block or storage.buffer.is_variable:
             return False
-        return not any(
-            storage.buffer in x.reads
+        pending = [
+            (scope, var, x)
             for scope in self.scopes
             for var, x in scope.values.items()
-            if scope.remaining[var] > 0
-        )
+            if scope.remaining[var] > 0 and storage.buffer in x.reads
+        ]
+        if any(storage.buffer in x.reads for x in others) or any(
+            not x.cost and 2 * x.size > value.size for *_, x in pending
+        ):
+            return False
+        for scope, var, x in pending:
+            scope.values[var] = self.apart(x, value)
+        return True
+
+    def is_aligned(self, value: CValue, place: Storage) -> bool:
+        """Return whether elements of a value read memory of a place in their own places alone."""
+        index = [Index.term(f"@{axis}", n) for axis, n in enumerate(value.shape)]
+        outer, self._accesses = self._accesses, []
+        value.element(index)
+        accesses, self._accesses = self._accesses, outer
+        own = place.offset + syntax.linear(index, place.shape)
+        return all(at == own for buffer, at in accesses if buffer is place.buffer)
 
     def _copy(self, value: CValue, source: Storage, target: Storage) -> None:
         self.line(

@@ -44,7 +44,7 @@ def schedule(body: jx.Jaxpr) -> Schedule:
 
 
 def _schedule(body: jx.Jaxpr) -> Schedule:
-    body = _with_sums_in_place(_with_sums_in_loops(body))
+    body = with_sums_in_place(body)
     arrays = _updated_arrays(body)
     if not arrays:
         return Schedule(body.eqns, {}, (), frozenset())
@@ -72,6 +72,11 @@ def _schedule(body: jx.Jaxpr) -> Schedule:
             return Schedule(body.eqns, {}, computed, apart)
         waiting = postponed
     return Schedule(order if reads else body.eqns, reads, {*reads.values(), *computed}, apart)
+
+
+def with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program whose sums with arrays that are mostly zeros are updates of the others."""
+    return _with_terms_in_place(_with_sums_in_loops(body))
 
 
 def _apart(body: jx.Jaxpr, arrays: Collection[jx.Atom]) -> set[jx.Var]:
@@ -207,7 +212,7 @@ def _accumulates(
     return False
 
 
-def _with_sums_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
+def _with_terms_in_place(body: jx.Jaxpr) -> jx.Jaxpr:
     """Add terms in place, one after the other, that a program puts into arrays of zeros."""
     # by array of zeros with terms: the equations that put the terms there
     parts: dict[jx.Atom, Sequence[jx.JaxprEqn]] = {}
