@@ -251,3 +251,66 @@ def test_threads_share_a_program() -> None:
     for i, outs in results.items():
         for out in outs:
             np.testing.assert_allclose(out, np.sort(arrays[i])[::-1].cumsum(), 1e-12)
+
+
+PRODUCTS = (
+    "ij,jk->ik",
+    "ij,kj->ik",
+    "ji,jk->ik",
+    "ji,kj->ki",
+    "bij,bjk->bik",
+    "bji,bkj->bik",
+    "ibj,kjb->bik",
+    "ijm,jmk->ik",
+    "ijm,jmkl->ikl",
+    "ij,jk->ki",
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("subscripts", PRODUCTS)
+def test_products_by_blas(subscripts: str, dtype: Any, compilations: list[str]) -> None:
+    sizes = {"i": 21, "j": 22, "k": 23, "l": 2, "m": 3, "b": 4}
+    args = [
+        _RNG.normal(size=[sizes[x] for x in axes]).astype(dtype)
+        for axes in subscripts.partition("->")[0].split(",")
+    ]
+    fun = tinyjax.jit(lambda x, y: jnp.einsum(subscripts, x, y), compiler="c")
+    rtol = 1e-4 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(fun(*args), np.einsum(subscripts, *args), rtol, 10 * rtol)
+    assert ("gemm" in compilations[-1]) == bool(tier.blas())
+
+
+@pytest.mark.parametrize("shape", [(50,), (2, 50), (60,)])
+@pytest.mark.parametrize("kind", [f"{i:04b}" for i in range(16)])
+def test_systems_by_blas(shape: tuple[int, ...], kind: str) -> None:
+    left, lower, transposed, unit = (x == "1" for x in kind)
+    *stack, n = shape
+    a = _RNG.normal(size=(*stack, n, n)) / n + np.eye(n)
+    b = _RNG.normal(size=(*stack, *((n, 3) if left else (3, n))))
+
+    def solve(a: Any, b: Any) -> Any:
+        return lax.linalg.triangular_solve(
+            a, b, left_side=left, lower=lower, transpose_a=transposed, unit_diagonal=unit
+        )
+
+    expected = tinyjax.jit(solve, tier="compiled")(a, b)
+    np.testing.assert_allclose(tinyjax.jit(solve, compiler="c")(a, b), expected, 1e-9, 1e-9)
+
+
+def test_factors_by_lapack(compilations: list[str]) -> None:
+    x = _RNG.normal(size=(2, 70, 70))
+    definite = x @ x.swapaxes(1, 2) + np.eye(70)
+    definite[1, 40, 40] = -1.0
+    factor = tinyjax.jit(lambda a: jnp.linalg.cholesky(2 * a), compiler="c")(definite)
+    np.testing.assert_allclose(factor[0], np.linalg.cholesky(2 * definite[0]), 1e-9, 1e-9)
+    np.testing.assert_array_equal(np.isnan(factor[1]), np.tril(np.ones((70, 70), bool)))
+    assert ("potrf" in compilations[-1]) == bool(tier.blas())
+
+
+def test_without_blas(monkeypatch: pytest.MonkeyPatch, compilations: list[str]) -> None:
+    monkeypatch.setattr(tier, "blas", lambda: ())
+    x = _RNG.normal(size=(40, 40))
+    fun = tinyjax.jit(lambda x: x @ x + 1, compiler="c")
+    np.testing.assert_allclose(fun(x), x @ x + 1, 1e-9, 1e-9)
+    assert "gemm" not in compilations[-1]

@@ -184,6 +184,7 @@ def write_function(
     out_names: Sequence[str],
     assume_finite: bool = False,
     sizes_vary: bool = False,
+    has_library: bool = False,
 ) -> CText:
     """Write a program as a function of C.
 
@@ -195,13 +196,14 @@ def write_function(
         out_names: the names of the results.
         assume_finite: as for ``c``.
         sizes_vary: whether the text should have one form for many sizes.
+        has_library: as for ``Writer``.
 
     Raises:
         ExportError: it cannot be written.
     """
     jaxpr = program_rules.dce(jaxpr)
     rules.check(jaxpr)
-    w = Writer(assume_finite, sizes_vary)
+    w = Writer(assume_finite, sizes_vary, has_library)
     w.new_name(name)
     ins = _parameters(w, in_names, jaxpr.in_avals[len(consts) :])
     outs = _parameters(w, out_names, jaxpr.out_avals)

@@ -175,6 +175,51 @@ static inline int${B}_t sortable_$S($T x) {
 }
 
 /* floats */
+static inline void product_$S(
+    const int64_t *numbers, const $T *x, const $T *y, $T *out, int rows, int columns, int terms,
+    bool x_by_columns, bool y_by_columns
+) {
+    /* by BLAS, whose matrices lie in columns: the transpose of the product */
+    void (*const gemm)(
+        const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const $T *,
+        const $T *, const int64_t *, const $T *, const int64_t *, const $T *, $T *, const int64_t *
+    ) = (void *)(intptr_t)numbers[sizeof($T) == 4];
+    const int64_t m = columns, n = rows, k = terms;
+    const $T one = 1, zero = 0;
+    gemm(y_by_columns ? "T" : "N", x_by_columns ? "T" : "N", &m, &n, &k, &one, y,
+         y_by_columns ? &k : &m, x, x_by_columns ? &n : &k, &zero, out, &m);
+}
+
+/* floats */
+static inline void potrf_$S(const int64_t *numbers, $T *a, int size) {
+    /* the same as "cholesky" by LAPACK, for whose matrices the lower triangle is the upper one */
+    void (*const potrf)(const char *, const int64_t *, $T *, const int64_t *, int64_t *) =
+        (void *)(intptr_t)numbers[2 + (sizeof($T) == 4)];
+    int64_t n = size, failed = 0;
+    potrf("U", &n, a, &n, &failed);
+    for (int i = 0; i < size; ++i)
+        for (int j = 0; j < size; ++j)
+            if (j > i) a[n * i + j] = 0;
+            else if (failed) a[n * i + j] = ($T)NAN;
+}
+
+/* floats */
+static inline void trsm_$S(
+    const int64_t *numbers, const $T *a, $T *b, int rows, int columns, bool left, bool lower,
+    bool transposed, bool unit
+) {
+    /* triangular systems by BLAS, for whose matrices left is right, and lower upper */
+    void (*const trsm)(
+        const char *, const char *, const char *, const char *, const int64_t *, const int64_t *,
+        const $T *, const $T *, const int64_t *, $T *, const int64_t *
+    ) = (void *)(intptr_t)numbers[4 + (sizeof($T) == 4)];
+    const int64_t m = columns, n = rows;
+    const $T one = 1;
+    trsm(left ? "R" : "L", lower ? "U" : "L", transposed ? "T" : "N", unit ? "U" : "N", &m, &n,
+         &one, a, left ? &n : &m, b, &m);
+}
+
+/* floats */
 static inline void cholesky_$S($T *a, int n) {
     /* the factor below the diagonal, in place of the matrix; NaN where it has none */
     bool failed = false;

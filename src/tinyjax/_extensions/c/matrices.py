@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 from tinyjax import dtypes
 from tinyjax._extensions.c import rules, syntax
@@ -21,7 +22,13 @@ def _copied(w: Writer, x: CValue, number: int | None = None) -> Storage:
     return out
 
 
-def _call(
+#: Products of so many terms, and factors of so many rows, are made by BLAS.
+LARGE: Final = 1 << 13
+_MANY_ROWS: Final = 48
+_OF_LIBRARY: Final = frozenset(("product", "potrf", "trsm"))
+
+
+def call(
     w: Writer, name: str, arrays: Sequence[tuple[Storage, int]], *numbers: int, stack: Shape
 ) -> Sequence[CValue]:
     """Write calls of a function for each matrix of a stack.
@@ -35,7 +42,7 @@ def _call(
     """
     w.close()
     with w.loops(stack, "b") as index:
-        texts = []
+        texts = ["numbers"] * (name in _OF_LIBRARY)
         for place, ndim in arrays:
             stacked = place.shape[: len(place.shape) - ndim]
             size = prod(place.shape[len(stacked) :])
@@ -50,7 +57,14 @@ def _call(
 @triangular.cholesky_p.def_rule(C)
 def _cholesky(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CValue]:
     (x,) = operands
-    return _call(w, "cholesky", [(_copied(w, x, 0), 2)], x.shape[-1], stack=x.shape[:-2])
+    by_library = w.has_library and x.shape[-1] >= _MANY_ROWS
+    return call(
+        w,
+        "potrf" if by_library else "cholesky",
+        [(_copied(w, x, 0), 2)],
+        x.shape[-1],
+        stack=x.shape[:-2],
+    )
 
 
 @lu.lu_p.def_rule(C)
@@ -58,7 +72,7 @@ def _lu(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CVa
     (x,) = operands
     *stack, m, n = x.shape
     pivots = w.result((*stack, min(m, n)), dtypes.int32, 1)
-    return _call(w, "lu", [(_copied(w, x, 0), 2), (pivots, 1)], m, n, stack=tuple(stack))
+    return call(w, "lu", [(_copied(w, x, 0), 2), (pivots, 1)], m, n, stack=tuple(stack))
 
 
 @lu.pivots_to_permutation_p.def_rule(C)
@@ -67,7 +81,7 @@ def _permutation(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     *stack, k = x.shape
     n = eqn.params.size
     arrays = [(_copied(w, x), 1), (w.result((*stack, n), dtypes.int32), 1)]
-    return _call(w, "order", arrays, k, n, stack=tuple(stack))[1:]
+    return call(w, "order", arrays, k, n, stack=tuple(stack))[1:]
 
 
 @lu.solve_p.def_rule(C)
@@ -78,7 +92,7 @@ def _solve(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[
         a = a.indexed(a.shape, lambda index: [*index[:-2], index[-1], index[-2]])
     pivots = Storage(w.buffer((n,), dtypes.int32, "pivots"), (n,))
     arrays = [(_copied(w, a), 2), (pivots, 1), (_copied(w, b, 0), 2)]
-    return _call(w, "solve", arrays, n, m, stack=tuple(stack))[2:]
+    return call(w, "solve", arrays, n, m, stack=tuple(stack))[2:]
 
 
 @triangular.triangular_solve_p.def_rule(C)
@@ -86,14 +100,17 @@ def _triangular(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequ
     a, b = operands
     *stack, rows, columns = b.shape
     params, n = eqn.params, a.shape[-1]
+    arrays = [(_copied(w, a), 2), (_copied(w, b, 0), 2)]
+    if w.has_library and n >= _MANY_ROWS:
+        kind = params.left_side, params.lower, params.transpose_a, params.unit_diagonal
+        return call(w, "trsm", arrays, rows, columns, *kind, stack=tuple(stack))[1:]
     transposed = params.transpose_a == params.left_side
     steps = (1, n) if transposed else (n, 1)
     # solutions along the columns of ``b``, or along its rows
     sides = (columns, *steps, columns, 1) if params.left_side else (rows, *steps, 1, columns)
     lower = params.lower != transposed
-    arrays = [(_copied(w, a), 2), (_copied(w, b, 0), 2)]
     flags = (lower, params.unit_diagonal)
-    return _call(w, "substitute", arrays, n, *sides, *flags, stack=tuple(stack))[1:]
+    return call(w, "substitute", arrays, n, *sides, *flags, stack=tuple(stack))[1:]
 
 
 @householder.tridiagonal_solve_p.def_rule(C)
@@ -101,7 +118,7 @@ def _tridiagonal(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
     *diagonals, b = operands
     *stack, n, m = b.shape
     arrays = [*[(_copied(w, x), 1) for x in diagonals], (_copied(w, b, 0), 2)]
-    return _call(w, "tridiagonal", arrays, n, m, stack=tuple(stack))[3:]
+    return call(w, "tridiagonal", arrays, n, m, stack=tuple(stack))[3:]
 
 
 @qr.qr_p.def_rule(C)
@@ -114,7 +131,7 @@ def _qr(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CVa
     scales = Storage(w.buffer((min(m, n),), x.dtype, "scales"), (min(m, n),))
     q, r = w.result((*stack, m, columns), x.dtype), w.result((*stack, columns, n), x.dtype, 1)
     arrays = [(_copied(w, x), 2), (scales, 1), (q, 2), (r, 2)]
-    return _call(w, "qr", arrays, m, n, columns, stack=tuple(stack))[2:]
+    return call(w, "qr", arrays, m, n, columns, stack=tuple(stack))[2:]
 
 
 determinant.det_p.def_rule(C)(rules.by_formula(lambda x: [determinant.det_by_factors(x)]))

@@ -11,11 +11,11 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax._extensions.c import rules, syntax
+from tinyjax._extensions.c import matrices, rules, syntax
 from tinyjax._extensions.c.elementwise import form
 from tinyjax._extensions.c.rules import C
 from tinyjax._extensions.c.syntax import Index
-from tinyjax._extensions.c.writing import CValue, Shape, Writer, bare
+from tinyjax._extensions.c.writing import CValue, Shape, Storage, Writer, bare
 from tinyjax._primitives import arg_extrema, convolution, cumulative, dot, reduce_window, sort
 from tinyjax.core.primitives import broadcast, elementwise as ew, reduce
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
@@ -241,6 +241,10 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     shape = (*batches, *rows, *columns, *counts)
     ends = [*accumulate(map(len, (batches, rows, columns, counts)))]
 
+    is_large = prod(shape) >= matrices.LARGE and min(map(prod, (rows, columns, counts))) > 1
+    if w.has_library and dtype.kind == "f" and is_large:
+        return (_by_library(w, sides, sizes),)
+
     def element(index: Sequence[Index]) -> str:
         b, row, column, k = (index[i:j] for i, j in pairwise((0, *ends)))
         texts = []
@@ -254,6 +258,31 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     by_rows = prod(columns) > 1 and _is_next(y, sides[1][2])
     axes = range(ends[2], ends[3])
     return (_combined(w, _SUM, products, axes, [x, y], len(columns) * by_rows),)
+
+
+def _by_library(w: Writer, sides: Sequence[Any], sizes: Sequence[Sequence[int]]) -> CValue:
+    """Write a product of matrices, or of stacks of them, as calls of BLAS."""
+    batches, rows, counts, _, columns, _ = sizes
+    arrays, by_columns = [], []
+    for (z, batch, free, contract), orders in zip(sides, ((0, 1), (1, 0)), strict=True):
+        parts = [[*free, *contract], [*contract, *free]]
+        axes = [[*batch, *parts[i]] for i in orders]
+        straight, stored = axes[0], w.cheap(z)
+        flipped = axes[1] == [*range(len(axes[1]))]
+        if stored.storage is None or not (flipped or straight == [*range(len(straight))]):
+            flipped = False
+            moved = z.indexed(
+                tuple([z.shape[i] for i in straight]),
+                lambda index, axes=straight: [index[axes.index(i)] for i in range(len(axes))],
+            )
+            stored = w.stored(moved, Storage(w.buffer(moved.shape, z.dtype), moved.shape))
+        assert stored.storage is not None, "it is stored"
+        arrays.append((stored.storage, len(z.shape) - len(batch)))
+        by_columns.append(flipped)
+    out = w.result((*batches, *rows, *columns), sides[0][0].dtype)
+    arrays.append((out, len(rows) + len(columns)))
+    numbers = *map(prod, (rows, columns, counts)), *by_columns
+    return matrices.call(w, "product", arrays, *numbers, stack=tuple(batches))[2]
 
 
 def _converted(x: CValue, dtype: Any) -> CValue:

@@ -289,7 +289,7 @@ RESERVED: Final = frozenset(
         logb sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sqrt cbrt hypot pow
         erf erfc ceil floor round rint trunc fabs fmod fmax fmin fma fdim abs ldexp frexp modf scalb
         remainder nan lgamma tgamma nextafter isfinite memcpy memset NAN INFINITY workspace i j k l
-        t b lane channel""",
+        t b lane channel numbers""",
     )
 )
 #: Names of other functions of the library, which no function may have.

@@ -16,6 +16,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import count
 from threading import RLock
 from time import perf_counter
@@ -97,7 +98,7 @@ class _Binary:
         for i, (mine, other) in enumerate(zip(self.numbers, numbers, strict=True)):
             if mine != other and (mine is not None or other != numbers[self.places[self.same[i]]]):
                 return None
-        values = [_bits(numbers[i]) for i in self.places]
+        values = [*blas(), *[_bits(numbers[i]) for i in self.places]]
         return (ctypes.c_int64 * len(values))(*values)
 
 
@@ -200,7 +201,8 @@ def _source_text(jaxpr: jx.Jaxpr, sizes_vary: bool = False) -> _SourceText:
     """Write a program, and part the text into what is the same for all sizes, and numbers."""
     ins = [f"in{i}" for i in range(len(jaxpr.in_avals))]
     outs = [f"out{i}" for i in range(len(jaxpr.out_avals))]
-    text = exporting.write_function("program", jaxpr, (), ins, outs, sizes_vary=sizes_vary)
+    kinds_of_text = {"sizes_vary": sizes_vary, "has_library": bool(blas())}
+    text = exporting.write_function("program", jaxpr, (), ins, outs, **kinds_of_text)
     fields = [f"    {syntax.c_type(dtype)} *{syntax.suffix(dtype)};" for dtype in text.layout.sizes]
     workspace = "\n".join(["struct program_workspace {", *fields, "};"]) if fields else ""
     function = _COMMENT.sub("", f"{text.function}\n{_calling(text)}")
@@ -277,7 +279,8 @@ def _compiled(source: _SourceText, same: dict[int, int]) -> _Binary:
     prefix = next(p for p in (f"n{'_' * k}" for k in count()) if f" {p}" not in "".join(pieces))
     numbers: list[str | None] = [None if i in same else x for i, x in enumerate(source.numbers)]
     parts = [f"{prefix}{same[i]}" if x is None else x for i, x in enumerate(numbers)]
-    declared = [_declared(f"{prefix}{k}", k, source.kinds[i]) for k, i in enumerate(places)]
+    first = len(blas())
+    declared = [_declared(f"{prefix}{k}", first + k, source.kinds[i]) for k, i in enumerate(places)]
     text = "".join([piece + part for piece, part in zip(pieces, [*parts, ""], strict=True)])
     text = text.replace(_DECLARATIONS, "".join(declared))
     file = f"{source.before}\n\n{text}\n"
@@ -312,6 +315,17 @@ def _bits(number: str) -> int:
     value = float.fromhex(digits) if "x" in digits else float(digits)
     code, bits = ("<f", "<i") if kind == "float" else ("<d", "<q")
     return int(struct.unpack(bits, struct.pack(code, value))[0])
+
+
+@cache
+def blas() -> tuple[int, ...]:
+    """Return the addresses of functions that NumPy has loaded; none where it has other ones."""
+    loaded = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    try:
+        found = [loaded[f"scipy_{x}{f}_64_"] for f in ("gemm", "potrf", "trsm") for x in "ds"]
+    except AttributeError:
+        return ()
+    return tuple([ctypes.cast(x, ctypes.c_void_p).value or 0 for x in found])
 
 
 @cache

@@ -184,12 +184,16 @@ class Writer:
         constants: definitions of arrays of constants, by their names.
         assume_finite: whether a product with zero is zero, and a sum with zero the other term.
         sizes_vary: whether the text should have one form for many sizes.
+        has_library: whether ``numbers`` begin with the addresses of functions of BLAS.
         most_unrolled: the number of elements that are written one by one.
         most_variables: the same where they are variables.
         tables: constant arrays that are arguments, by name, where sizes vary.
     """
 
-    def __init__(self, assume_finite: bool = False, sizes_vary: bool = False) -> None:
+    def __init__(
+        self, assume_finite: bool = False, sizes_vary: bool = False, has_library: bool = False
+    ) -> None:
+        self.has_library = has_library
         self.assume_finite = assume_finite
         self.sizes_vary = sizes_vary
         self.most_unrolled = _FEW if sizes_vary else _UNROLLED
