@@ -314,3 +314,34 @@ def test_without_blas(monkeypatch: pytest.MonkeyPatch, compilations: list[str]) 
     fun = tinyjax.jit(lambda x: x @ x + 1, compiler="c")
     np.testing.assert_allclose(fun(x), x @ x + 1, 1e-9, 1e-9)
     assert "gemm" not in compilations[-1]
+
+
+@pytest.mark.parametrize("layout", [("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"window_strides": (1, 1), "padding": "SAME"},
+        {"window_strides": (2, 1), "padding": ((0, 2), (1, 0)), "rhs_dilation": (1, 2)},
+        {"window_strides": (1, 1), "padding": ((0, 0), (1, 0)), "lhs_dilation": (2, 1)},
+        {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 2},
+    ],
+)
+def test_convolutions_by_blas(
+    options: dict[str, Any], dtype: Any, layout: tuple[str, str, str]
+) -> None:
+    sizes = {"N": 3, "C": 4, "H": 13, "W": 10} | {"O": 8, "I": 4}
+    window = sizes | {"H": 3, "W": 2, "I": 4 // options.get("feature_group_count", 1)}
+    x = _RNG.normal(size=[sizes[a] for a in layout[0]]).astype(dtype)
+    kernel = _RNG.normal(size=[window[a] for a in layout[1]]).astype(dtype)
+
+    def convolved(x: Any, kernel: Any) -> Any:
+        return lax.conv_general_dilated(x, kernel, **options, dimension_numbers=layout)
+
+    slope = tinyjax.grad(lambda x, k: jnp.sum(convolved(x, k) ** 2), (0, 1))
+    rtol = 1e-3 if dtype == np.float32 else 1e-9
+    for fun in (convolved, slope):
+        outs = tinyjax.jit(fun, compiler="c")(x, kernel)
+        expected = tinyjax.jit(fun, tier="compiled")(x, kernel)
+        for a, b in zip(tinyjax.tree.leaves(outs), tinyjax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol, 10 * rtol)

@@ -184,10 +184,21 @@ static inline void product_$S(
         const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const $T *,
         const $T *, const int64_t *, const $T *, const int64_t *, const $T *, $T *, const int64_t *
     ) = (void *)(intptr_t)numbers[sizeof($T) == 4];
-    const int64_t m = columns, n = rows, k = terms;
-    const $T one = 1, zero = 0;
-    gemm(y_by_columns ? "T" : "N", x_by_columns ? "T" : "N", &m, &n, &k, &one, y,
-         y_by_columns ? &k : &m, x, x_by_columns ? &n : &k, &zero, out, &m);
+    /* in parts that BLAS does not divide among threads, which would wait for each other */
+    const int64_t most = 262144, across = (int64_t)rows * columns, along = (int64_t)columns * terms;
+    const int64_t m = columns, lead_x = x_by_columns ? rows : terms, lead_y = y_by_columns ? terms : m;
+    const int64_t by_terms = across * 32 <= most ? most / across : terms;
+    const int64_t by_rows = across * 32 > most && along * 32 <= most ? most / along : rows;
+    const $T one = 1;
+    for (int64_t r = 0; r < rows; r += by_rows)
+        for (int64_t t = 0; t < terms; t += by_terms) {
+            const int64_t n = rows - r < by_rows ? rows - r : by_rows;
+            const int64_t k = terms - t < by_terms ? terms - t : by_terms;
+            const $T sum = t > 0;
+            gemm(y_by_columns ? "T" : "N", x_by_columns ? "T" : "N", &m, &n, &k, &one,
+                 y + (y_by_columns ? t : t * m), &lead_y, x + (x_by_columns ? t * rows + r : r * terms + t),
+                 &lead_x, &sum, out + r * m, &m);
+        }
 }
 
 /* floats */

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -57,6 +57,9 @@ _PRODUCT: Final = Combination(ew.mul, lambda dtype: 1)
 _MAX: Final = Combination(ew.max_, reduce.lowest)
 _MIN: Final = Combination(ew.min_, reduce.highest)
 
+
+#: An operand of a product, and its axes of stacks, of its own, and of terms.
+_Side: TypeAlias = tuple[CValue, Sequence[int], Sequence[int], Sequence[int]]
 
 #: Totals of so many terms are written without a loop.
 _UNROLLED: Final = 16
@@ -229,7 +232,7 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     x, y = (_converted(operand, dtype) for operand in operands)
     terms = size * prod([x.shape[i] for i in params.lhs_contract])
     x, y = (w.cheap(z) if z.size < terms else z for z in (x, y))
-    sides = []
+    sides: list[_Side] = []
     for z, batch, contract in (
         (x, params.lhs_batch, params.lhs_contract),
         (y, params.rhs_batch, params.rhs_contract),
@@ -241,9 +244,9 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     shape = (*batches, *rows, *columns, *counts)
     ends = [*accumulate(map(len, (batches, rows, columns, counts)))]
 
-    is_large = prod(shape) >= matrices.LARGE and min(map(prod, (rows, columns, counts))) > 1
-    if w.has_library and dtype.kind == "f" and is_large:
-        return (_by_library(w, sides, sizes),)
+    if _is_for_library(w, dtype, [*batches, prod(rows), prod(columns), prod(counts)]):
+        out = w.result((*batches, *rows, *columns), dtype)
+        return (_by_library(w, sides, out),)
 
     def element(index: Sequence[Index]) -> str:
         b, row, column, k = (index[i:j] for i, j in pairwise((0, *ends)))
@@ -260,29 +263,49 @@ def _dot(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Sequence[CV
     return (_combined(w, _SUM, products, axes, [x, y], len(columns) * by_rows),)
 
 
-def _by_library(w: Writer, sides: Sequence[Any], sizes: Sequence[Sequence[int]]) -> CValue:
-    """Write a product of matrices, or of stacks of them, as calls of BLAS."""
-    batches, rows, counts, _, columns, _ = sizes
+def _permuted(x: CValue, axes: Sequence[int]) -> CValue:
+    """Return a value with its axes in another order."""
+    shape = tuple([x.shape[i] for i in axes])
+    return x.indexed(shape, lambda index: [index[axes.index(i)] for i in range(len(axes))])
+
+
+#: Convolutions whose windows have so many elements in all are written as loops.
+_MOST_IN_WINDOWS: Final = 1 << 26
+
+
+def _is_for_library(w: Writer, dtype: dtypes.DType, sizes: Sequence[int]) -> bool:
+    """Return whether BLAS makes products of matrices of some rows, columns and terms."""
+    is_large = prod(sizes) >= matrices.LARGE and min(sizes[-3:]) > 1
+    return w.has_library and dtype.kind == "f" and is_large
+
+
+def _by_library(w: Writer, sides: Sequence[_Side], out: Storage) -> CValue:
+    """Write a product of matrices, or of stacks of them, as calls of BLAS.
+
+    Args:
+        w: the writer.
+        sides: the operands, each with its axes of stacks, of its own, and of terms.
+        out: the place of the result.
+    """
     arrays, by_columns = [], []
-    for (z, batch, free, contract), orders in zip(sides, ((0, 1), (1, 0)), strict=True):
-        parts = [[*free, *contract], [*contract, *free]]
-        axes = [[*batch, *parts[i]] for i in orders]
-        straight, stored = axes[0], w.cheap(z)
-        flipped = axes[1] == [*range(len(axes[1]))]
-        if stored.storage is None or not (flipped or straight == [*range(len(straight))]):
-            flipped = False
-            moved = z.indexed(
-                tuple([z.shape[i] for i in straight]),
-                lambda index, axes=straight: [index[axes.index(i)] for i in range(len(axes))],
-            )
+    for (z, batch, free, contract), is_right in zip(sides, (False, True), strict=True):
+        own = [[*batch, *free, *contract], [*batch, *contract, *free]]
+        axes, flipped = own[::-1] if is_right else own
+        stored = w.cheap(z)
+        is_flipped = stored.storage is not None and flipped == sorted(flipped)
+        if stored.storage is None or (axes != sorted(axes) and not is_flipped):
+            moved = _permuted(z, axes)
             stored = w.stored(moved, Storage(w.buffer(moved.shape, z.dtype), moved.shape))
         assert stored.storage is not None, "it is stored"
-        arrays.append((stored.storage, len(z.shape) - len(batch)))
-        by_columns.append(flipped)
-    out = w.result((*batches, *rows, *columns), sides[0][0].dtype)
+        arrays.append((stored.storage, len(axes) - len(batch)))
+        by_columns.append(is_flipped)
+    (x, batch, rows, contract), (y, _, columns, _) = sides
+    sizes = [
+        prod([z.shape[i] for i in axes]) for z, axes in ((x, rows), (y, columns), (x, contract))
+    ]
     arrays.append((out, len(rows) + len(columns)))
-    numbers = *map(prod, (rows, columns, counts)), *by_columns
-    return matrices.call(w, "product", arrays, *numbers, stack=tuple(batches))[2]
+    stack = tuple([x.shape[i] for i in batch])
+    return matrices.call(w, "product", arrays, *sizes, *by_columns, stack=stack)[2]
 
 
 def _converted(x: CValue, dtype: Any) -> CValue:
@@ -403,16 +426,37 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
         places = dict(zip(axes, index, strict=True))
         return [places[i] for i in range(len(axes))]
 
+    def in_window(at: Sequence[Index], inner: Sequence[Index]) -> tuple[str, str]:
+        test, spaces = _window_places(at[2:], inner[1:], sizes, *steps)
+        return test, x.element(placed(of_x, [at[0], at[1] + inner[0], *spaces]))
+
     def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
         batch, feature, *place = (outer[i] for i in of_out)
         batch += group(feature, params.batch_groups) * shape[of_out[0]]
-        channel = group(feature, params.feature_groups) * channels + inner[0]
-        test, spaces = _window_places(place, inner[1:], sizes, *steps)
-        left = x.element(placed(of_x, [batch, channel, *spaces]))
+        test, left = in_window(
+            [batch, group(feature, params.feature_groups) * channels, *place], inner
+        )
         right = kernel.element(placed(of_kernel, [feature, *inner]))
         return _where(test, form(w, ew.mul, dtype)(left, right), "0")
 
-    return (_totals(w, _SUM, shape, [channels, *window], dtype, term),)
+    places, n = [shape[i] for i in (of_out[0], *of_out[2:])], len(of_out)
+    parts, features = (*places, channels, *window), shape[of_out[1]]
+    is_one = params.feature_groups * params.batch_groups == 1 and prod(parts) <= _MOST_IN_WINDOWS
+    matrix = prod(places), features, prod(parts[n - 1 :])
+    if not is_one or not _is_for_library(w, dtype, matrix):
+        return (_totals(w, _SUM, shape, [channels, *window], dtype, term),)
+
+    def element(index: Sequence[Index]) -> str:
+        at = [index[0], Index(), *index[1 : n - 1]]
+        return _where(*in_window(at, index[n - 1 :]), "0")
+
+    windows = CValue(parts, dtype, element, 1, x.reads)
+    filters = kernel.indexed((features, *parts[n - 1 :]), lambda i: placed(of_kernel, i))
+    left = windows, (), range(n - 1), range(n - 1, 2 * n - 2)
+    made = Storage(w.buffer((*places, features), dtype), (*places, features))
+    product = _by_library(w, (left, (filters, (), (0,), range(1, n))), made)
+    order = [of_out[0], *of_out[2:], of_out[1]]
+    return (_permuted(product, [order.index(i) for i in range(n)]),)
 
 
 def _window_places(
