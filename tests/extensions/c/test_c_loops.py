@@ -54,6 +54,9 @@ OPERATIONS: Final[tuple[Callable[[Any, Any, Any], Any], ...]] = (
             lambda: lax.cond(y[3] > 0, _moved, _same, x),
         ],
     ),
+    lambda x, y, i: x.at[i % N].add(
+        lax.cond(y[i % N] > 0, lambda: y[2] * x[i % 5] + y[i % 3], lambda: 0.0)
+    ),
     lambda x, y, i: lax.fori_loop(0, 4, lambda j, a: a.at[j + 1].set(a[j] * y[j] + a[j + 2]), x),
     lambda x, y, i: lax.fori_loop(0, 3, lambda j, a: (a[1], a[0].at[j].add(a[1][0])), (x, y))[1],
     lambda x, y, i: x + jnp.zeros(N).at[i % N].set(y[1]) + jnp.zeros(N).at[2:5].add(y[i % N]),

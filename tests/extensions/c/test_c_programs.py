@@ -333,7 +333,14 @@ def _smoothing(a: Any, b: Any) -> Any:
     return lax.fori_loop(0, 3, row, a) + b
 
 
-@pytest.mark.parametrize("fun", [_recurrence, _branches, _smoothing])
+def _reads_in_branches(a: Any, b: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        return x.at[i].set(lax.cond(b[i] > 0, lambda: x[i + 1] * x[i] * b[i], lambda: 0.5))
+
+    return lax.fori_loop(0, 39, body, a)
+
+
+@pytest.mark.parametrize("fun", [_recurrence, _branches, _reads_in_branches, _smoothing])
 @pytest.mark.parametrize("is_slope", [False, True])
 def test_loops_copy_no_arrays(fun: Callable[[Any, Any], Any], is_slope: bool) -> None:
     slope = tinyjax.grad(lambda a, b: jnp.sum(fun(a, b)), (0, 1))

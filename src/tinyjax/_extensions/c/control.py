@@ -17,6 +17,7 @@ from tinyjax.core.control_flow.primitives import WhileParams, cond_p, scan_p, wh
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.values import operands as opd
+from tinyjax.core.xla import updates
 
 
 def _declared(w: Writer, x: CValue, name: str = "") -> Storage:
@@ -59,7 +60,9 @@ def _origin(program: jx.Jaxpr, x: jx.Atom) -> int | None:
 
 def _origins(eqn: jx.JaxprEqn) -> list[int | None]:
     """Return for each result of branches the number of the operand that it is an update of."""
-    programs = [*map(simplify.with_calls_inlined, eqn.params.branches)]
+    programs = [
+        updates.with_sums_in_place(simplify.with_calls_inlined(x)) for x in eqn.params.branches
+    ]
     found = [{_origin(p, p.outs[i]) for p in programs} for i in range(len(eqn.out_binders))]
     numbers = [[k for k in numbers if k is not None] for numbers in found]
     return [ks[0] if len(ks) == 1 else None for ks in numbers]

@@ -116,7 +116,7 @@ def write_program(
         The values of its results.
     """
     simplified = simplify.simplify(simplify.with_calls_inlined(jaxpr))
-    program = updates.with_sums_in_place(simplified.program)
+    program = updates.with_sums_in_place(updates.with_sums_in_branches(simplified.program))
     eqns = _ordered(program)
     remaining = Counter(x for eqn in program.eqns for x in eqn.inputs)
     remaining.update(program.outs)
