@@ -154,10 +154,14 @@ class _Carry:
             if x.storage is not None and x.size > 1 and w.may_overwrite(x, rest):
                 self.places.append(x.storage)
             else:
-                target = w.targets.get(i) if x.size > 1 else None
-                self.places.append(_declared(w, x, name) if target is None else target)
+                target = w.targets.get(i)
+                is_result = target is not None and target.buffer.is_kept and x.size > 1
+                self.places.append(target if target and is_result else _declared(w, x, name))
                 starts.append((self.places[-1], x))
-            self.places[-1].buffer.is_kept = True
+            buffer = self.places[-1].buffer
+            if not buffer.is_kept:
+                w.carried.add(buffer.name)
+            buffer.is_kept = True
         for place, x in starts:
             _set(w, place, x, declares=True)
 

@@ -280,7 +280,11 @@ def _write_body(
         else:
             w.stored(value, place)
     w.close()
-    rendering.pruned(w.body, set())
+    carried = w.carried
+    rendering.pruned(w.body, {*carried})
+    while not carried <= (read := rendering.read_words(w.body)):
+        carried = carried & read
+        rendering.pruned(w.body, {*carried})
     rendering.joined(w.body, rendering.words_of(w.body))
     return rendering.laid_out(
         w.body, w.buffers, w.most_unrolled if w.sizes_vary else rendering.LOCAL

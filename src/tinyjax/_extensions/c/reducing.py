@@ -426,9 +426,9 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
         places = dict(zip(axes, index, strict=True))
         return [places[i] for i in range(len(axes))]
 
-    def in_window(at: Sequence[Index], inner: Sequence[Index]) -> tuple[str, str]:
-        test, spaces = _window_places(at[2:], inner[1:], sizes, *steps)
-        return test, x.element(placed(of_x, [at[0], at[1] + inner[0], *spaces]))
+    def in_window(outer: Sequence[Index], inner: Sequence[Index]) -> tuple[str, str]:
+        test, spaces = _window_places(outer[2:], inner[1:], sizes, *steps)
+        return test, x.element(placed(of_x, [outer[0], outer[1] + inner[0], *spaces]))
 
     def term(outer: Sequence[Index], inner: Sequence[Index]) -> str:
         batch, feature, *place = (outer[i] for i in of_out)
@@ -447,8 +447,8 @@ def _convolution(w: Writer, operands: Sequence[CValue], eqn: jx.JaxprEqn) -> Seq
         return (_totals(w, _SUM, shape, [channels, *window], dtype, term),)
 
     def element(index: Sequence[Index]) -> str:
-        at = [index[0], Index(), *index[1 : n - 1]]
-        return _where(*in_window(at, index[n - 1 :]), "0")
+        outer = [index[0], Index(), *index[1 : n - 1]]
+        return _where(*in_window(outer, index[n - 1 :]), "0")
 
     windows = CValue(parts, dtype, element, 1, x.reads)
     filters = kernel.indexed((features, *parts[n - 1 :]), lambda i: placed(of_kernel, i))

@@ -50,6 +50,17 @@ def words_of(block: CBlock) -> Counter[str]:
     return counts
 
 
+def read_words(block: CBlock) -> set[str]:
+    """Return the words that statements have for other reasons than to fill them."""
+    words: set[str] = set()
+    for line in block.lines:
+        if isinstance(line, CBlock):
+            words |= _words(line.head) | read_words(line)
+        else:
+            words |= _words(line.text) - {line.fills}
+    return words
+
+
 def pruned(block: CBlock, used: set[str]) -> None:
     """Drop statements that fill what nothing reads, last ones first."""
     remaining: list[CLine | CBlock] = []

@@ -181,6 +181,7 @@ class Writer:
         name: the name that the user's line gives its result.
         targets: where results of the equation belong, by number.
         scopes: the programs that are being written, the innermost last.
+        carried: the names of what loops carry, which is read by later iterations.
         constants: definitions of arrays of constants, by their names.
         assume_finite: whether a product with zero is zero, and a sum with zero the other term.
         sizes_vary: whether the text should have one form for many sizes.
@@ -204,6 +205,7 @@ class Writer:
         self.name = ""
         self.targets: dict[int, Storage] = {}
         self.scopes: list[ValueScope] = []
+        self.carried: set[str] = set()
         self.constants: dict[str, str] = {}
         self.buffers: dict[str, CBuffer] = {}
         self._loop: _OpenLoop | None = None
@@ -282,7 +284,8 @@ class Writer:
 
     def filled(self, storage: Storage) -> str:
         """Return the name of what statements fill that are dropped where nothing reads it."""
-        return "" if storage.buffer.is_kept else storage.buffer.name
+        buffer = storage.buffer
+        return "" if buffer.is_kept and buffer.name not in self.carried else buffer.name
 
     def close(self) -> None:
         """End the loop over elements that is open, if one is."""
