@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax._base import frames
-from tinyjax._extensions.c import syntax
+from tinyjax._extensions.c import branches, syntax
 from tinyjax._extensions.c.syntax import Index
 from tinyjax._extensions.c.writing import CValue, Shape, Storage, ValueScope, Writer
 from tinyjax._extensions.host import simplify
@@ -116,7 +116,7 @@ def write_program(
         The values of its results.
     """
     simplified = simplify.simplify(simplify.with_calls_inlined(jaxpr))
-    program = updates.with_sums_in_place(updates.with_sums_in_branches(simplified.program))
+    program = updates.with_sums_in_place(branches.with_sums_in_branches(simplified.program))
     eqns = _ordered(program)
     remaining = Counter(x for eqn in program.eqns for x in eqn.inputs)
     remaining.update(program.outs)

@@ -174,9 +174,9 @@ class _Example:
         model = ndarrays.model(x)
         if _class_of(x) is np.ndarray or not issubclass(_class_of(x), np.ndarray):
             return model
-        model = np.asarray(model).view(kind)
-        model.calls = self.calls
-        return model
+        example = np.asarray(model).view(kind)
+        example.calls = self.calls
+        return example
 
     def _operand(self, model: Any) -> Any:
         for x, own in zip(self._operands, self._models, strict=True):
