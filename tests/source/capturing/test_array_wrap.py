@@ -309,3 +309,53 @@ def test_arrays_are_wrapped_as_numpy_wraps_them(seed: int, tmp_path: Path) -> No
             outcomes.append(result)
     refused = [result for result in outcomes if result.startswith("refused")]
     assert len(refused) < 0.2 * len(outcomes)
+
+
+class Shape:
+    def __new__(cls, size: Any) -> Any:
+        return super().__new__(Square if cls is Shape else cls)
+
+    def __init__(self, size: Any) -> None:
+        self.area = size
+
+
+class Square(Shape):
+    def __init__(self, size: Any) -> None:
+        super().__init__(size * size)
+
+
+class Samples(np.ndarray):
+    scale: Any
+
+    def __new__(cls, x: Any) -> Any:
+        return np.asarray(x).view(Scaled if cls is Samples else cls)
+
+    def __init__(self, x: Any) -> None:
+        self.scale = 1.0
+
+
+class Scaled(Samples):
+    def __init__(self, x: Any) -> None:
+        self.scale = x[0] * 3.0
+
+
+class Pair:
+    def __new__(cls, x: Any) -> Any:
+        return [x, x * x]
+
+    def __init__(self, x: Any) -> None:
+        raise AssertionError("a list has been made")
+
+
+def made_of_subclasses(x: Any) -> Any:
+    total = np.sum(Samples(x) * 1.0) * Samples(x).scale
+    pair: Any = Pair(x[2])
+    return Shape(x[0]).area + Square(x[1]).area + total + pair[1]
+
+
+def test_constructors_run_of_the_class_that_new_makes() -> None:
+    x = POINT[:3]
+    value, slope = tinyjax.value_and_grad(source.capture(made_of_subclasses))(x)
+    assert value == made_of_subclasses(x)
+    of_product = 3 * (x[0] + np.array([np.sum(x), 0, 0]))
+    np.testing.assert_allclose(slope, of_product + 2 * x, rtol=1e-14)

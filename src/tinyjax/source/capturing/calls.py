@@ -860,7 +860,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     else:
         made = new(cls, *map(plain, args), **kwargs)
     if isinstance(made, cls):
-        init = cls.__init__
+        init = made.__class__.__init__  # of a subclass, where __new__ makes one of that
         if type(init) is FunctionType:
             _initialize(made, init, args, kwargs)
         elif init is not object.__init__:

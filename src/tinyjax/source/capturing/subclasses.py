@@ -66,6 +66,11 @@ class CapturedWithProtocols(CapturedSubclass):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return wrap(self, array, context, return_scalar)
 
+    def trace(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **options: Any) -> Any:
+        diagonal = np.diagonal(self, offset, axis1, axis2)
+        total = np.add.reduce(diagonal, axis=-1, **options)
+        return total[()] if ndarrays.is_captured(total) and not total.ndim else total
+
     def __divmod__(self, other: Any) -> Any:
         return _ufunc(np.divmod, "__call__", (self, other), {})
 
