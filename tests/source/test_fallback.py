@@ -45,7 +45,6 @@ ERRORS: Final[dict[Function, type[Exception]]] = {
     test_refusals.function_with_nonlocal_returned: DifferentiationError,
     test_refusals.built_in_without_a_derivative: SourceError,
     test_refusals.arguments_without_a_derivative: TypeError,
-    test_refusals.method_of_quantiles: SourceError,
     test_refusals.method_without_a_derivative: SourceError,
     test_refusals.set_of_floats: SourceError,
     test_refusals.WRONG_ARGUMENTS: TypeError,

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax._extensions.accuracy import estimates
 from tinyjax._primitives import bitcast
 from tinyjax.core.primitives import identities
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
@@ -38,7 +39,22 @@ def sunk(x: Array) -> Array:
     return x
 
 
+def observed(x: Array) -> Array:
+    nothing = estimates.ObserveParams(np.zeros(()), 0.0, None, {})
+    return bind1(estimates.observe_p, (x,), nothing)
+
+
 SPECS = [
+    Spec(
+        "observe",
+        estimates.observe_p,
+        observed,
+        [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
+        numpy=lambda x: x,
+        dtypes="f",
+        grad=2,
+        linear=(0,),
+    ),
     Spec(
         "reduce_precision",
         bitcast.reduce_precision_p,

@@ -27,6 +27,7 @@ NOT_WRITTEN = (
     *("call_exported", "exported_tangent", "ffi_call", "ffi_effect", "dim_as_value"),
     *("shard_map", "sharding_constraint", "hide_axes", "unvary", "pvary", "recast"),
     *("all_gather_invariant", "rng_bit_generator", "reduce_precision", "clz", "mulhi"),
+    "observe",
     *("adjugate", "geqrf", "eigh", "svd", "svd, of values alone", "qr, pivoted", "schur"),
     *("hessenberg", "tridiagonal", "householder_product", "ormqr", "solve_sylvester"),
     *("symmetric_product", "cholesky_update", "reduce_precision, to other types"),

@@ -14,7 +14,7 @@ from tinyjax._base import tracebacks
 from tinyjax._base.frames import Location
 from tinyjax._extensions.accuracy import causes, doubled, shadows
 from tinyjax.core.api import vjp
-from tinyjax.core.primitives.rules import def_linear, def_transposes
+from tinyjax.core.primitives import families
 from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import Array, operands as opd
@@ -104,21 +104,22 @@ class ObserveParams(prim.Params):
     totals: dict[Location | None, float]
 
 
-observe_p: Primitive[ObserveParams] = Primitive("observe", ObserveParams)
-observe_p.def_impl(lambda operands, params: operands)
-observe_p.def_evaluate(lambda args, params: args)
-observe_p.def_abstract_eval(lambda avals, params: avals)
-def_linear(observe_p)
-
-
 def _observe_cotangent(ct: Array, x: Any, params: ObserveParams) -> Array:
-    with np.errstate(all="ignore"):
-        error = params.unit * float(np.abs(params.value * causes.host(ct)).sum())
-    params.totals[params.location] = params.totals.get(params.location, 0.0) + error
+    if tr.is_known(ct):
+        with np.errstate(all="ignore"):
+            error = params.unit * float(np.abs(params.value * causes.host(ct)).sum())
+        params.totals[params.location] = params.totals.get(params.location, 0.0) + error
     return ct
 
 
-def_transposes(observe_p, _observe_cotangent)
+observe_p: families.Elementwise = families.declared(
+    "observe",
+    lambda x, params: x,
+    lambda b, x, params: x,
+    "f",
+    transposes=[_observe_cotangent],
+    params=ObserveParams,
+)
 
 
 def estimate(fun: Callable[..., Any]) -> Callable[..., Estimate]:

@@ -1382,11 +1382,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return ndarrays.of_values(ufunc, (x, y), values, apply)
         if first not in _PLAIN or second not in _PLAIN:
             return of_objects(x, y, first, second)
-        if first in _NO_SEQUENCES or second in _NO_SEQUENCES:
-            x, y = with_array(x), with_array(y)
-        if {first, second} == {np.ndarray, list}:
-            return apply(ndarrays.to_array(x), ndarrays.to_array(y))
-        return _apply_to_text(apply, ufunc, x, y) if first is str else apply(x, y)
+        return _apply_to_others(apply, ufunc, x, y)
 
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
@@ -1442,6 +1438,15 @@ def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> An
     if result is NotImplemented and is_reflected and is_captured_function(reflected):
         return call(reflected, y, x)
     return result
+
+
+def _apply_to_others(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """Apply an operator to texts, sequences and arrays of data."""
+    if type(x) in _NO_SEQUENCES or type(y) in _NO_SEQUENCES:
+        x, y = with_array(x), with_array(y)
+    if {type(x), type(y)} == {np.ndarray, list}:
+        return apply(ndarrays.to_array(x), ndarrays.to_array(y))
+    return _apply_to_text(apply, ufunc, x, y) if type(x) is str else apply(x, y)
 
 
 def _apply_to_text(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: str, y: Any) -> Any:

@@ -97,7 +97,7 @@ _IN_PYTHON: Final = {
 }
 
 
-class _Call(NamedTuple):
+class _ProtocolCall(NamedTuple):
     """A call of a protocol.
 
     Attributes:
@@ -129,12 +129,12 @@ class _Wrapped(np.ndarray):
     """
 
     def __array_finalize__(self, array: Any) -> None:
-        self.calls: list[_Call] = getattr(array, "calls", [])
+        self.calls: list[_ProtocolCall] = getattr(array, "calls", [])
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         ufunc, operands, place = context or (None, (), 0)
         result = self._result(array)
-        call = _Call(self, ufunc, "__call__", operands, {}, place, return_scalar, result)
+        call = _ProtocolCall(self, ufunc, "__call__", operands, {}, place, return_scalar, result)
         self.calls.append(call)
         return result
 
@@ -150,7 +150,7 @@ class _Dispatched(_Wrapped):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         operands = [x.view(np.ndarray) if isinstance(x, _Wrapped) else x for x in inputs]
         result = self._result(getattr(ufunc, method)(*operands, **options))
-        self.calls.append(_Call(None, ufunc, method, inputs, options, 0, False, result))
+        self.calls.append(_ProtocolCall(None, ufunc, method, inputs, options, 0, False, result))
         return result
 
 
@@ -168,7 +168,7 @@ class _Example:
     """
 
     def __init__(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self.calls: list[_Call] = []
+        self.calls: list[_ProtocolCall] = []
         self._operands = [*args, *kwargs.values()]
         kind = _Dispatched if any(map(_has_protocol, self._operands)) else _Wrapped
         self._models = [self._model(x, kind) for x in self._operands]
@@ -191,7 +191,7 @@ class _Example:
             return model
         raise LookupError
 
-    def calls_of_operands(self) -> list[_Call]:
+    def calls_of_operands(self) -> list[_ProtocolCall]:
         """Return the calls, with operands in place of their models.
 
         Raises:
