@@ -12,7 +12,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from tinyjax.core.values import Array
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import find
 
-Failures = Iterable[tuple[Any, Exception]]
+#: A condition on numbers, and the exception that is raised where it holds.
+Failure: TypeAlias = tuple[Any, Exception]
 
 
 def check_call(
     function: Any, args: Any, kwargs: Any, example: Callable[[int], tuple[Any, Any]] | None
-) -> Failures:
+) -> Iterable[Failure]:
     """Raise what a call of a function of NumPy's, or of a method, raises whatever the numbers are.
 
     Args:
@@ -115,7 +116,9 @@ def _are_traced(*values: Any) -> bool:
     return any(isinstance(leaf, Array) for leaf in tree.leaves(values))
 
 
-def _outside(places: Any, least: int, end: int, kind: type[Exception] = IndexError) -> Failures:
+def _outside(
+    places: Any, least: int, end: int, kind: type[Exception] = IndexError
+) -> Iterable[Failure]:
     """Yield what is raised where traced places are not from one number up to another."""
     if _are_traced(places):
         places = jnp.asarray(places)
@@ -133,74 +136,80 @@ def _shape(array: Any) -> tuple[int, ...]:
     return jnp.asarray(array).shape if isinstance(array, (list, tuple)) else np.shape(array)
 
 
-def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Failures:
+def _take(
+    a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise"
+) -> Iterable[Failure]:
     size = _size(a, axis)
     return _outside(indices, -size, size) if mode == "raise" else ()
 
 
-def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Failures:
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Iterable[Failure]:
     return _take(arr, indices, axis)
 
 
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Failures:
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Iterable[Failure]:
     return _take(arr, indices, axis)
 
 
-def _delete(arr: Any, obj: Any, axis: Any = None) -> Failures:
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Iterable[Failure]:
     return _take(arr, obj, axis)
 
 
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Failures:
+def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Iterable[Failure]:
     size = _size(arr, axis)
     return _outside(obj, -size, size + 1)
 
 
-def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Failures:
+def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Iterable[Failure]:
     return _outside(a, 0, len(choices), ValueError) if mode == "raise" else ()
 
 
-def _unravel_index(indices: Any, shape: Any, order: str = "C") -> Failures:
+def _unravel_index(indices: Any, shape: Any, order: str = "C") -> Iterable[Failure]:
     return _outside(indices, 0, math.prod(np.atleast_1d(shape).tolist()), ValueError)
 
 
 def _ravel_multi_index(
     multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C"
-) -> Failures:
+) -> Iterable[Failure]:
     modes = (mode,) * len(dims) if isinstance(mode, str) else mode
     for places, size, one in zip(multi_index, dims, modes, strict=True):
         yield from _outside(places, 0, size, ValueError) if one == "raise" else ()
 
 
-def _reduceat(array: Any, indices: Any, axis: int = 0, *_: Any, **options: Any) -> Failures:
+def _reduceat(
+    array: Any, indices: Any, axis: int = 0, *_: Any, **options: Any
+) -> Iterable[Failure]:
     return _outside(indices, 0, _shape(array)[axis])
 
 
-def _bincount(x: Any, *_: Any, **options: Any) -> Failures:
+def _bincount(x: Any, *_: Any, **options: Any) -> Iterable[Failure]:
     if _are_traced(x):
         yield jnp.asarray(x) < 0, ValueError("'list' argument must have no negative elements")
 
 
-def power(x: Any, y: Any, *_: Any, **options: Any) -> Failures:
+def power(x: Any, y: Any, *_: Any, **options: Any) -> Iterable[Failure]:
     """As ``np.power``: of integers none is negative."""
     if _are_traced(y) and jnp.result_type(x, y).kind in "iu":
         yield jnp.asarray(y) < 0, ValueError("Integers to negative integer powers are not allowed.")
 
 
-def _interp(*_: Any, period: Any = None, **options: Any) -> Failures:
+def _interp(*_: Any, period: Any = None, **options: Any) -> Iterable[Failure]:
     if _are_traced(period):
         yield period == 0, ValueError("period must be a non-zero value")
 
 
-def _geomspace(start: Any, stop: Any, *_: Any, **options: Any) -> Failures:
+def _geomspace(start: Any, stop: Any, *_: Any, **options: Any) -> Iterable[Failure]:
     error = ValueError("Geometric sequence cannot include zero")
     yield from ((jnp.asarray(x) == 0, error) for x in (start, stop) if _are_traced(x))
 
 
-def _nanargmax(a: Any, axis: Any = None, *_: Any, **options: Any) -> Failures:
+def _nanargmax(a: Any, axis: Any = None, *_: Any, **options: Any) -> Iterable[Failure]:
     yield jnp.all(jnp.isnan(jnp.asarray(a)), axis), ValueError("All-NaN slice encountered")
 
 
-def _cov(m: Any, *_: Any, fweights: Any = None, aweights: Any = None, **options: Any) -> Failures:
+def _cov(
+    m: Any, *_: Any, fweights: Any = None, aweights: Any = None, **options: Any
+) -> Iterable[Failure]:
     weights = [jnp.asarray(x) for x in (fweights, aweights) if x is not None]
     yield from ((x < 0, ValueError("weights cannot be negative")) for x in weights)
     if weights and _are_traced(fweights, aweights):
@@ -208,7 +217,9 @@ def _cov(m: Any, *_: Any, fweights: Any = None, aweights: Any = None, **options:
         yield jnp.sum(functools.reduce(operator.mul, weights)) == 0, error
 
 
-def _average(a: Any, axis: Any = None, weights: Any = None, *_: Any, **options: Any) -> Failures:
+def _average(
+    a: Any, axis: Any = None, weights: Any = None, *_: Any, **options: Any
+) -> Iterable[Failure]:
     if _are_traced(weights):
         total = jnp.sum(jnp.asarray(weights), axis if _shape(weights) == _shape(a) else None)
         yield total == 0, ZeroDivisionError("Weights sum to zero, can't be normalized")
@@ -216,7 +227,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, *_: Any, **options: 
 
 def _quantile(
     a: Any, q: Any, *args: Any, method: str = "linear", most: int = 1, **options: Any
-) -> Failures:
+) -> Iterable[Failure]:
     """As ``np.quantile``, whose interpolation between infinite numbers is tinyjax's not."""
     places = jnp.asarray(q)
     if _are_traced(q):
@@ -230,16 +241,16 @@ def _quantile(
         )
 
 
-def _percentile(a: Any, q: Any, *args: Any, **options: Any) -> Failures:
+def _percentile(a: Any, q: Any, *args: Any, **options: Any) -> Iterable[Failure]:
     return _quantile(a, q, *args, most=100, **options)
 
 
-def _order(bins: Any) -> Failures:
+def _order(bins: Any) -> Iterable[Failure]:
     if _are_traced(bins):
         yield jnp.isnan(jnp.asarray(bins)), find.refusal("bins that are NaN are not taken.")
 
 
-def _digitize(x: Any, bins: Any, right: bool = False) -> Failures:
+def _digitize(x: Any, bins: Any, right: bool = False) -> Iterable[Failure]:
     yield from _order(bins)
     steps = jnp.diff(jnp.asarray(bins))
     error = ValueError("bins must be monotonically increasing or decreasing")
@@ -247,7 +258,9 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Failures:
         yield jnp.any(steps < 0) & jnp.any(steps > 0), error
 
 
-def _histogram(a: Any, bins: Any = 10, range: Any = None, *_: Any, **options: Any) -> Failures:
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, *_: Any, **options: Any
+) -> Iterable[Failure]:
     if not isinstance(bins, str) and _shape(bins):
         error = ValueError("`bins` must increase monotonically, when an array")
         yield from _order(bins)
@@ -262,7 +275,9 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, *_: Any, **options: An
         yield bounds[0] > bounds[1], ValueError("max must be larger than min in range parameter.")
 
 
-def _histogramdd(sample: Any, bins: Any = 10, range: Any = None, *_: Any, **opts: Any) -> Failures:
+def _histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, *_: Any, **opts: Any
+) -> Iterable[Failure]:
     columns = sample if isinstance(sample, (list, tuple)) else [*jnp.asarray(sample).T]
     several = bins if isinstance(bins, (list, tuple)) else [bins] * len(columns)
     ranges = [None] * len(columns) if range is None else range
@@ -272,13 +287,13 @@ def _histogramdd(sample: Any, bins: Any = 10, range: Any = None, *_: Any, **opts
 
 def _histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, *_: Any, **opts: Any
-) -> Failures:
+) -> Iterable[Failure]:
     is_pair = isinstance(bins, (list, tuple)) and len(bins) == 2
     return _histogramdd([x, y], [*bins] if is_pair else [bins, bins], range)
 
 
 #: By the names of functions and methods, what they raise for numbers.
-_FAILURES: Final[MappingProxyType[str, Callable[..., Failures]]] = MappingProxyType(
+_FAILURES: Final[MappingProxyType[str, Callable[..., Iterable[Failure]]]] = MappingProxyType(
     {
         "average": _average,
         "bincount": _bincount,

@@ -1956,7 +1956,7 @@ def _signature(x: Any) -> Any:
     return type(x), plain(x)
 
 
-def _check(failures: numpy_errors.Failures) -> None:
+def _check(failures: Iterable[numpy_errors.Failure]) -> None:
     """Raise exceptions whose conditions hold: now, or when a compiled program runs."""
     for failed, error in failures:
         condition = numpy_errors.is_any(failed)
