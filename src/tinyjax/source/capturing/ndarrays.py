@@ -1929,12 +1929,11 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 
 def _check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Raise what NumPy raises for a call."""
-    key: Any = func, _signature(args), _signature(kwargs)
     try:
-        is_sound = key in _SOUND
-    except TypeError:  # an option cannot be hashed
-        key, is_sound = None, False
-    example = None if is_sound else functools.partial(_filled, ([*args], kwargs))
+        key = func, _signature(args), _signature(kwargs)
+    except TypeError:  # of an argument that may change
+        key = None
+    example = None if key in _SOUND else functools.partial(_filled, ([*args], kwargs))
     _check(numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example))
     if key is not None and len(_SOUND) < _MOST_SOUND:
         _SOUND.add(key)
@@ -1946,14 +1945,24 @@ _MOST_SOUND: Final = 10_000
 
 
 def _signature(x: Any) -> Any:
-    """Return the shapes and dtypes of what is traced in arguments, and the others with classes."""
+    """Return the shapes and dtypes of what is traced in arguments, and the others with classes.
+
+    Raises:
+        TypeError: one is neither a number nor a text, and may change, or would be kept alive.
+    """
     if type(x) is dict:
         return tuple([(name, _signature(item)) for name, item in x.items()])
     if type(x) in _CONTAINERS:
         return type(x), tuple(map(_signature, x))
     if is_captured(x) and isinstance(x._captured_value, Array):
         return type(x), x.shape, x.dtype
-    return type(x), plain(x)
+    if x is not None and not isinstance(x, _UNCHANGING):
+        raise TypeError("it may change")
+    return type(x), x
+
+
+#: Classes of arguments that stay as they are.
+_UNCHANGING: Final = (int, float, complex, str, np.generic, np.dtype, type, type(Ellipsis))
 
 
 def _check(failures: Iterable[numpy_errors.Failure]) -> None:
