@@ -1933,14 +1933,18 @@ def _check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         key = func, _signature(args), _signature(kwargs)
     except TypeError:  # of an argument that may change
         key = None
-    example = None if key in _SOUND else functools.partial(_filled, ([*args], kwargs))
-    _check(numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example))
+    depends = _SOUND.get(key)
+    if depends is False:
+        return
+    example = functools.partial(_filled, ([*args], kwargs)) if depends is None else None
+    failures = numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example)
+    _check(failures)
     if key is not None and len(_SOUND) < _MOST_SOUND:
-        _SOUND.add(key)
+        _SOUND[key] = failures != ()
 
 
-#: Calls that NumPy takes, as shapes, dtypes and options.
-_SOUND: Final[set[Any]] = set()
+#: Calls that NumPy takes, as shapes, dtypes and options, and whether it may raise for numbers.
+_SOUND: Final[dict[Any, bool]] = {}
 _MOST_SOUND: Final = 10_000
 
 
