@@ -15,6 +15,7 @@ from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax import errors
 from tinyjax._base import frames, pycode
+from tinyjax._base.collecting import FEWER_FULL_COLLECTIONS
 from tinyjax._base.pycode import Name
 from tinyjax._extensions.costs import NUMPY, cost_of
 from tinyjax._extensions.host import simplify
@@ -529,6 +530,7 @@ def _keep_freed_memory() -> None:
     empty(1 << 24, uint8)
 
 
+@FEWER_FULL_COLLECTIONS
 def _plan(jaxpr: jx.Jaxpr) -> _EvaluationPlan:
     """Plan the evaluation of a program without dead code, as XLA runs it."""
     cost = cost_of(jaxpr)

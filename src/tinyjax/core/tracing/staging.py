@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
+from tinyjax._base.collecting import FEWER_FULL_COLLECTIONS
 from tinyjax._base.frames import (
     STAGING_LEVEL,
     ScopedSource,
@@ -560,7 +561,7 @@ def stage(
     trace.outside = outside
     if hooks:
         trace.hooks.update(hooks)
-    with STAGING_LEVEL, Running(trace, avals):
+    with STAGING_LEVEL, FEWER_FULL_COLLECTIONS, Running(trace, avals):
         args = trace.new_inputs(avals)
         outs = fun(*args)
         staged = trace.build(outs)

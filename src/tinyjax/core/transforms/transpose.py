@@ -17,6 +17,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax._base import lazy
+from tinyjax._base.collecting import FEWER_FULL_COLLECTIONS, MANY
 from tinyjax._base.frames import ScopedSource, user_source
 from tinyjax.core import devices
 from tinyjax.core.primitives.rules import add_arrays
@@ -185,7 +186,10 @@ def pull_back(
     eager = lazy.extensions["eager_derivatives"] if trace is EVAL else None
     make = Transposer if eager is None else eager.EagerTransposer
     transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
-    return transposer.pull_back(cotangents)
+    if len(eqns) < MANY:
+        return transposer.pull_back(cotangents)
+    with FEWER_FULL_COLLECTIONS:
+        return transposer.pull_back(cotangents)
 
 
 def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTranspose | None:

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from tinyjax import config, errors, tree
 from tinyjax._base import tracebacks
+from tinyjax._base.collecting import FEWER_FULL_COLLECTIONS
 from tinyjax._base.frames import imitate
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array
@@ -54,7 +55,7 @@ class CapturedFunction(Generic[P, R]):
         run = runs.Run()
         token = runs.current.set(run)
         try:
-            with config.Mixed():
+            with config.Mixed(), FEWER_FULL_COLLECTIONS:
                 result: R = _captured(self.fun, leaves, structure)
         except Exception as error:
             stores.close(run)
