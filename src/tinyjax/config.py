@@ -49,7 +49,7 @@ _P = ParamSpec("_P")
 DefaultDtypes = Literal["float32", "float64", "mixed"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "host", "ready"]
-Compiler = Literal["c", "xla"]
+Compiler = Literal["auto", "c", "xla"]
 Effort = Literal["low", "medium", "full"]
 DtypePromotion = Literal["standard", "strict"]
 RankPromotion = Literal["allow", "warn", "raise"]
@@ -205,9 +205,10 @@ class Settings(Printed):
             wait for the compiler, and all calls round alike; ``"ready"``, so that NumPy goes on
             until the compiled program is there; or ``"host"``, so that NumPy always evaluates small
             programs, whose results NumPy reads at once.
-        compiler: the compiler of jitted functions: ``"xla"``; or ``"c"``, the system's compiler of
-            C, which takes a fraction of the time, and one binary for many sizes. What C has not,
-            XLA compiles.
+        compiler: the compiler of jitted functions: ``"xla"``; ``"c"``, the system's compiler of
+            C, which takes a fraction of the time, and one binary for many sizes; or ``"auto"``, so
+            that it compiles programs of more than 400 connected operations on few elements, of
+            which XLA takes minutes, and XLA all others. What C has not, XLA compiles.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that
@@ -266,7 +267,7 @@ class Settings(Printed):
     disable_bwd_checks: bool = _switch(False)
     interruptible: bool = _switch(False)
     tier: Tier = _choice(Tier, "first")
-    compiler: Compiler = _choice(Compiler, "xla")
+    compiler: Compiler = _choice(Compiler, "auto")
     progress: bool = _switch(False)
     announce: bool = _switch(True)
     effort: Effort = _choice(Effort, "full")

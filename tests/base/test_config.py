@@ -232,7 +232,7 @@ def test_all_settings_of_jax_can_be_what_they_are_by_default() -> None:
     {
         "tracebacks": ("folded", "full"),
         "tier": ("compiled", "first", "host", "ready"),
-        "compiler": ("c", "xla"),
+        "compiler": ("auto", "c", "xla"),
         "dtype_promotion": ("standard", "strict"),
         "rank_promotion": ("allow", "warn", "raise"),
     }.items(),

@@ -345,3 +345,92 @@ def test_convolutions_by_blas(
         expected = tinyjax.jit(fun, tier="compiled")(x, kernel)
         for a, b in zip(tinyjax.tree.leaves(outs), tinyjax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(a, b, rtol, 10 * rtol)
+
+
+# Programs of many operations on few elements, which XLA would fuse
+
+
+def _shared(operations: int) -> Callable[[Any], Any]:
+    """Return a function of so many operations, each of which several others read."""
+
+    def function(x: Any) -> Any:
+        rng = np.random.default_rng(operations)
+        terms = [x[0], x[1], x[2]]
+        for _ in range(operations // 4):
+            u, v, w = (terms[i] for i in rng.integers(max(0, len(terms) - 30), len(terms), 3))
+            terms += [0.5 * (u * v + w), jnp.where(u > w, jnp.sin(v), v - w)]
+        return sum(terms[-6:])
+
+    return function
+
+
+def _differences(function: Callable[[Any], Any], x: Any) -> Any:
+    steps = 1e-6 * np.eye(len(x))
+    return np.array([(function(x + h) - function(x - h)) / 2e-6 for h in steps])
+
+
+@pytest.mark.parametrize("inner", ["straight", "scan", "while"])
+def test_programs_that_xla_would_take_hours_for_become_c(
+    inner: str, compilations: list[str]
+) -> None:
+    step, x = _shared(400), np.array([0.3, -0.2, 0.9])
+
+    def function(x: Any) -> Any:
+        if inner == "straight":
+            return step(x)
+        if inner == "scan":
+            return lax.scan(lambda c, _: (0.9 * c + step(c) / 50, None), x, None, 3)[0].sum()
+        return lax.while_loop(lambda c: c[0] < 2, lambda c: c + step(c) ** 2 + 0.1, x).sum()
+
+    derivative = tinyjax.grad(function) if inner != "while" else function
+    expected = _differences(function, x) if inner != "while" else function(x)
+    compiled = tinyjax.jit(derivative, tier="compiled")
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(tinyjax.jit(derivative)(x), expected, rtol=1e-6)
+    by_xla = tinyjax.jit(derivative, tier="compiled", compiler="xla")
+    np.testing.assert_allclose(by_xla(x), expected, rtol=1e-6)
+    assert len(compilations) == 1
+
+
+def test_c_compiles_after_the_calls_that_numpy_evaluates(compilations: list[str]) -> None:
+    function, x = tinyjax.grad(_shared(500)), np.array([0.3, -0.2, 0.9])
+    compiled = tinyjax.jit(function)
+    evaluated = compiled(x)
+    assert not compilations
+    calls = 0
+    while not compilations:  # in the background
+        calls += 1
+        compiled(x)
+    assert 30 < calls < 3000
+    np.testing.assert_allclose(compiled(x), evaluated, rtol=1e-12)
+    assert len(compilations) == 1
+    assert "compiled as C" in str(compiled.explain(x))
+
+
+@pytest.mark.parametrize("compiler", ["/nowhere/cc", "/bin/false"])
+def test_without_a_compiler_of_c_xla_fuses_nothing(
+    compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", compiler)
+    function, x = tinyjax.grad(_shared(500)), np.array([0.3, -0.2, 0.9])
+    compiled = tinyjax.jit(function, tier="compiled")
+    np.testing.assert_allclose(compiled(x), _differences(_shared(500), x), rtol=1e-6)
+    text = compiled.lower(x).compile().as_text()
+    assert text is not None
+    assert "fusion(" not in text
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: sum(jnp.sin(k * x[0]) for k in range(100)) - 100 * x[0] ** 2,
+        lambda x: [jnp.cos(k * x) * k for k in range(300)],
+        lambda x: sum(jnp.tanh(x * k + jnp.zeros(5000)) for k in range(300)),
+    ],
+    ids=["short", "unconnected", "large"],
+)
+def test_other_programs_are_fused(function: Callable[[Any], Any], compilations: list[str]) -> None:
+    x = np.array([0.3])
+    compiled = tinyjax.jit(function, tier="compiled")
+    tinyjax.tree.map(np.testing.assert_allclose, compiled(x), function(x))
+    assert not compilations

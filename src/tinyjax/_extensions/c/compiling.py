@@ -185,6 +185,22 @@ def compiler() -> str:
     return path
 
 
+def run_compiler(*arguments: str) -> str:
+    """Run the system's C compiler, and return what it prints.
+
+    Raises:
+        PlatformError: there is none, or it fails.
+    """
+    command = [compiler(), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except OSError as error:
+        raise errors.PlatformError(f"{command[0]} cannot be run: {error}.") from error
+    except subprocess.CalledProcessError as error:
+        raise errors.PlatformError(f"{command[0]} failed: {error.stderr.strip()}") from error
+    return done.stdout
+
+
 def library_code(name: str, source: str, flags: Sequence[str]) -> bytes:
     """Compile a file of C to a library.
 
@@ -194,12 +210,7 @@ def library_code(name: str, source: str, flags: Sequence[str]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, binary = Path(folder, f"{name}.c"), Path(folder, f"{name}.so")
         file.write_text(source, encoding="utf-8")
-        command = [compiler(), "-std=c99", "-shared", "-fPIC", str(file), *flags, "-o", str(binary)]
-        done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise errors.PlatformError(
-                f"{compiler()} could not compile {name}: {done.stderr.strip()}"
-            )
+        run_compiler("-std=c99", "-shared", "-fPIC", str(file), *flags, "-o", str(binary), "-lm")
         return binary.read_bytes()
 
 

@@ -13,7 +13,6 @@ import ctypes
 import platform
 import re
 import struct
-import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -348,10 +347,9 @@ def blas() -> tuple[int, ...]:
 
 
 @cache
-def _version() -> bytes:
+def _version() -> str:
     """Return what the compiler says of itself."""
-    told = subprocess.run([compiling.compiler(), "--version"], capture_output=True, check=False)
-    return told.stdout
+    return compiling.run_compiler("--version")
 
 
 @cache
@@ -359,7 +357,7 @@ def _vector_functions() -> str:
     """Declare functions for whole vectors, where there are some."""
     library, version = platform.libc_ver()
     numbers = [*map(int, re.findall(r"\d+", version)[:2])]
-    has_some = platform.machine() == "x86_64" and library == "glibc" and b"Free Soft" in _version()
+    has_some = platform.machine() == "x86_64" and library == "glibc" and "Free Soft" in _version()
     if not has_some or numbers < [*_VECTOR_VERSION]:
         return ""
     kinds = ("double", ""), ("float", "f")
@@ -380,7 +378,7 @@ def _code(source: str) -> bytes:
     source = source.replace(exporting.LIBRARY, f"{exporting.LIBRARY}\n{vectors}", 1)
     if not config.settings().cache_dir:
         return compiling.library_code("program", source, flags)
-    key = program_key(source, " ".join(flags).encode(), f"{compiling.compiler()} {_version()!r}")
+    key = program_key(source, " ".join(flags).encode(), f"{compiling.compiler()} {_version()}")
     folder = disk_cache()
     code = folder.load(key)
     if code is None:

@@ -119,7 +119,7 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
 
     From the start of the block the program is under way, so that no other thread waits for it.
     """
-    job = partial[Any](copy_context().run, xla.compiled, request)
+    job = partial[Any](copy_context().run, _compile, request)
     _requests[request] = job
     # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
     # waited for, from its core for milliseconds.
@@ -243,6 +243,11 @@ def _obstacle(jaxpr: jx.Jaxpr) -> str:
     return obstacle
 
 
+#: Computes results from arrays on the host.
+_Evaluate: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+_EvaluateHosts: TypeAlias = Callable[[Sequence[HostArray]], Sequence[HostArray]]
+
+
 class TierProgress:
     """The progress of a program: it is evaluated at first, and compiled then.
 
@@ -255,6 +260,7 @@ class TierProgress:
         seconds_a_call: the estimated time to evaluate a call, where the lengths of loops are known.
         last: what an earlier process did with the program; None if it is not known.
         is_loaded: whether it did so well with it compiled that it is loaded at once.
+        in_c: evaluates it in C, which it was compiled as after its evaluations.
     """
 
     def __init__(
@@ -269,6 +275,7 @@ class TierProgress:
         self.seconds_a_call: float = seconds_a_call
         self.last: runs.EarlierUse | None = last
         self.is_loaded: bool = is_loaded
+        self.in_c: _EvaluateHosts | None = None
         self.remaining: float = decision.seconds
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
         self.evaluated: int = 0
@@ -284,12 +291,6 @@ class TierProgress:
         return self.evaluated * self.seconds_a_call
 
 
-#: The flags of programs that are for C.
-_C: Final = (("compiler", "c"),)
-#: Computes results from arrays on the host.
-_Evaluate: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
-_EvaluateHosts: TypeAlias = Callable[[Sequence[HostArray]], Sequence[HostArray]]
-
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[Hashable, TierProgress]] = {}
 
@@ -302,7 +303,7 @@ def run(
     """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
     progress: TierProgress | None = None
     is_here = request.placement is None or devices.ops().is_on_host(request)
-    in_c = _evaluation_in_c(request)
+    in_c = _evaluation_in_c(request) if _compiler_of(request) == "c" else None
     if in_c is not None:
         return _on_host(request, args, _of_arrays(in_c, request.jaxpr)), None
     if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
@@ -330,26 +331,46 @@ def run(
             progress.decision = Decision(0, reason)
     if tier != "compiled" and xla.is_absent():
         return _evaluate(request, args, TierProgress(Decision(0, _ABSENT))), None
+    in_c = _evaluation_in_c(request) if _is_for_c_later(request) else None
+    if in_c is not None:
+        (progress or _progress_of(request)).in_c = in_c
+        return _on_host(request, args, _of_arrays(in_c, request.jaxpr)), None
     outs, executable = xla.run_compiled(request, args)
     if progress is not None and executable is not None:
         progress.entry = executable.entry
     return outs, executable
 
 
-def _is_for_c(request: compilation.Compilation) -> bool:
-    """Return whether a program is to be compiled as C, if it can be."""
+def _compiler_of(request: compilation.Compilation) -> config.Compiler:
+    """Return the compiler that is asked for; programs with flags or a placement are XLA's."""
     settings = config.settings()
-    asked = request.flags == _C or (settings.compiler == "c" and not request.flags)
-    return asked and request.placement is None and not settings.debugging
+    if request.placement is not None or settings.debugging:
+        return "xla"
+    match request.flags:
+        case ():
+            return settings.compiler
+        case (("compiler", "auto" | "c" as compiler),):
+            return compiler
+        case _:
+            return "xla"
+
+
+def _is_for_c_later(request: compilation.Compilation) -> bool:
+    """Return whether C compiles a program after its evaluations, since XLA would take too long."""
+    return _compiler_of(request) == "auto" and not is_fused(request.jaxpr)
 
 
 def _evaluation_in_c(request: compilation.Compilation) -> _EvaluateHosts | None:
-    """Return the function that evaluates a program in C; None where it is not to be in C."""
-    if not _is_for_c(request):
-        return None
+    """Compile a program as C, and return the function that evaluates it; None if C has it not."""
     from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
 
     return tier.evaluation(request.jaxpr)
+
+
+def _compile(request: compilation.Compilation) -> None:
+    """Compile a program that was evaluated."""
+    if not _is_for_c_later(request) or _evaluation_in_c(request) is None:
+        xla.compiled(request)
 
 
 def _of_arrays(evaluate: _EvaluateHosts, jaxpr: jx.Jaxpr) -> _Evaluate:
@@ -386,10 +407,10 @@ def evaluation(
         return None
     current = current_rules[0]
     fixed = [opd.raw_host(x) for x in consts if isinstance(x, ConcreteArray)]
-    in_c = _evaluation_in_c(request)
+    progress, tier = _progress_of(request), tier or settings.tier
+    in_c = _evaluation_in_c(request) if _compiler_of(request) == "c" else progress.in_c
     if in_c is not None:
         return lambda hosts: in_c([*fixed, *hosts]) if current_rules[0] is current else None
-    progress, tier = _progress_of(request), tier or settings.tier
     if progress.is_loaded and tier == "first":
         return None
     decision, is_bounded = progress.decision, progress.decision.seconds == inf
@@ -410,13 +431,15 @@ def evaluation(
 
 def history(request: compilation.Compilation) -> str:
     """Return the history and the present tier of a program's calls."""
-    if _is_for_c(request):
-        from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
+    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
 
+    if _compiler_of(request) == "c":
         return tier.history(request.jaxpr)
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
+    if progress.in_c is not None:
+        return f"{progress.decision.reason}; {tier.history(request.jaxpr)}"
     if progress.is_loaded and not progress.evaluated:
         return "the last run compiled it: it is loaded at the first call"
     if not progress.evaluated:
@@ -433,6 +456,11 @@ def history(request: compilation.Compilation) -> str:
 def functions_in(jaxpr: jx.Jaxpr) -> float:
     """Estimate of how many elements a program evaluates functions such as ``exp``."""
     return cost_of(jaxpr).functions
+
+
+def is_fused(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether XLA is to fuse operations of a program, which may have too many for it."""
+    return not cost_of(jaxpr).unfused
 
 
 def forget() -> None:

@@ -124,7 +124,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``explain`` tells how many calls NumPy evaluates.
         compiler: with "c", the system's compiler of C compiles programs at their first calls, for
             all sizes that do not change their form; XLA compiles what C has not, and ``explain``
-            tells why. The default is the setting ``compiler``, which is "xla" if you set nothing.
+            tells why. The default is the setting ``compiler``, which is "auto" if you set nothing.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
         inline: write the operations of the function into a program that calls it, and not the
