@@ -76,11 +76,16 @@ OF_DATA: Final = (
         "heapq.nlargest(2, {}.tolist())[1]",
         "np.select([{}], [x])",
     ),
+    *("np.linspace({}[0], x, 4)", "np.logspace(x[1], {}[2], 3)", "np.geomspace({}[1], 2.0, 4)"),
+    *("np.polymul(np.trunc({}), x[:2])", "np.polymul([0.0, *np.trunc(x)], {})"),
+    *("np.polydiv(np.trunc({}), x[:2])[1]", "np.polydiv(np.sin(x), [1.0, {}[0]])[1]"),
+    *("np.linalg.lstsq(x[None], {}[:1])[1]", "np.linalg.lstsq(x[:, None], np.sin({}))[1]"),
 )
 #: Operators of zeros of both signs, infinite numbers and NaN.
 OPERATORS: Final = (
     *("a % b", "a // b", "divmod(a, b)[0]", "np.divmod(a, b)[1]", "np.fmod(a, b)", "np.mod(a, b)"),
     *("a % 2.0", "a // -2.0", "-0.0 % b", "2.0 // b", "a % 2", "np.copysign(a, b)", "-a", "a - b"),
+    *("np.modf(a)[0]", "np.modf(b)[1]", "-np.modf(a)[0]"),
     *("np.round(a, 1)", "np.trunc(a)", "np.remainder(a, b)", "np.floor_divide(a, b)", "abs(a)"),
 )
 LIFTS: Final = {

@@ -332,8 +332,9 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     a = _no_complex("modf", inexact(x, "modf"))
     whole = trunc(a)
+    fraction = ew.select(signbit(a), ew.neg(ew.sub(whole, a)), ew.sub(a, whole))
     # an infinity has no fraction, though inf - inf is NaN
-    return ew.select(isinf(a), copysign(full_like(a, 0), a), ew.sub(a, whole)), whole
+    return ew.select(isinf(a), copysign(full_like(a, 0), a), fraction), whole
 
 
 def negative(x: ArrayLike, /) -> Array:

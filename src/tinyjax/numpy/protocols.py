@@ -539,6 +539,18 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Array:
     return jnp.linalg.eigvalsh(of_triangle(a, upper=UPLO.upper() == "U"))
 
 
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Compute ``np.linalg.lstsq``, which gives no residuals of a matrix of fewer rows than columns.
+
+    Those of a matrix of less than full rank, of which NumPy gives none either, are NaN.
+    """
+    solution, residuals, rank, singular = jnp.linalg.lstsq(a, b, rcond)
+    rows, columns = jnp.shape(a)
+    if rows <= columns:
+        return solution, residuals[:0], rank, singular
+    return solution, jnp.where(rank < columns, jnp.nan, residuals), rank, singular
+
+
 def _spread(name: str) -> Callable[..., Any]:
     """Return ``np.var`` or ``np.std``, which divide by zero where ``tinyjax.numpy`` gives NaN."""
 
@@ -573,6 +585,7 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
     "eigh": eigh,
     "eigvalsh": eigvalsh,
     "common_type": _common_type,
+    "lstsq": lstsq,
     "nan_to_num": _nan_to_num,
     "sliding_window_view": _sliding_window_view,
     "std": std,

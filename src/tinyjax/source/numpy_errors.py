@@ -198,9 +198,16 @@ def _interp(*_: Any, period: Any = None, **options: Any) -> Iterable[Failure]:
         yield period == 0, ValueError("period must be a non-zero value")
 
 
+def _linspace(start: Any, stop: Any, *_: Any, **options: Any) -> Iterable[Failure]:
+    if _are_traced(start, stop):  # NumPy gives NaN, tinyjax gives what is infinite
+        error = find.refusal("a sequence from an infinite number is not taken.")
+        yield jnp.isinf(jnp.asarray(start)), error
+
+
 def _geomspace(start: Any, stop: Any, *_: Any, **options: Any) -> Iterable[Failure]:
     error = ValueError("Geometric sequence cannot include zero")
     yield from ((jnp.asarray(x) == 0, error) for x in (start, stop) if _are_traced(x))
+    yield from _linspace(start, stop)
 
 
 def _nanargmax(a: Any, axis: Any = None, *_: Any, **options: Any) -> Iterable[Failure]:
@@ -308,6 +315,8 @@ _FAILURES: Final[MappingProxyType[str, Callable[..., Iterable[Failure]]]] = Mapp
         "histogramdd": _histogramdd,
         "insert": _insert,
         "interp": _interp,
+        "linspace": _linspace,
+        "logspace": _linspace,
         "nanargmax": _nanargmax,
         "nanargmin": _nanargmax,
         "nanpercentile": _percentile,

@@ -124,7 +124,11 @@ _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.linalg.cholesky: protocols.cholesky,
     np.linalg.eigh: protocols.eigh,
     np.linalg.eigvalsh: protocols.eigvalsh,
+    np.linalg.lstsq: protocols.lstsq,
     np.einsum: einsum,
+    # whose results are as long as the numbers make them
+    np.polydiv: functools.partial(jnp.polydiv, trim_leading_zeros=True),
+    np.polymul: functools.partial(jnp.polymul, trim_leading_zeros=True),
     np.std: protocols.std,
     np.var: protocols.var,
     runtime.by_rows: own_rows,

@@ -493,6 +493,12 @@ def _where(condition: Any, *choices: Any) -> Any:
     return applied(np.where, (condition, *choices), {})
 
 
+@around(np.polymul)
+def _polymul(_: Any, before: Any, a1: Any, a2: Any) -> Any:
+    """Multiply polynomials, of which NumPy drops leading zeros."""
+    return before(*[call(np.trim_zeros, call(np.atleast_1d, x), "f") for x in (a1, a2)])
+
+
 @handles(np.compress)
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     mask = ndarrays.key_of(condition)
@@ -561,6 +567,7 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     shape, dtypes = arrays[0].shape, self.otypes or itertools.repeat(None)
     pairs = zip(columns, dtypes, strict=False)
     made = [np.reshape(_of_one_dtype([*column], dtype), shape) for column, dtype in pairs]
+    made = [ndarrays.in_order_of(arrays, ndarrays.unwrap(x)) for x in made]
     return tuple(made) if are_several else made[0]
 
 
