@@ -219,3 +219,73 @@ def test_writes_by_another_name(way: str, seed: int, tmp_path: Path) -> None:
         right += 1
     assert not wrong
     assert right > len(texts) // 3
+
+
+#: Arrays whose axes are, or are not, in the order of those of ``A``, the transpose of an argument.
+ORDERED: Final = tuple(
+    """
+A * 1.0; np.copy(A); A.copy(); A.copy('K'); copy.copy(A); copy.deepcopy(A); np.sort(A, 0); abs(A)
+np.stack([A, A], -1); np.concatenate([A, A]); np.where(A > 0.5, A, 0.0); np.cumsum(A, axis=0)
+np.add.accumulate(A); np.vectorize(float)(A); A.astype(float); np.zeros_like(A) + 1.0; A @ A.T
+np.roll(A, 1); np.einsum('ij->ij', A) * 1.0; A[[0, 1]]; A[:, [0, 1]]; np.array([A, A]); np.tril(A)
+np.moveaxis(np.stack([A, A]), 0, -1) * 1; np.clip(A, 0, 1); np.array(x, order='F'); A.repeat(2, 0)
+np.asfortranarray(x); functools.reduce(operator.add, [A, A]); np.pad(A, 1); np.linalg.pinv(A)
+""".strip()
+    .replace("\n", ";")
+    .split(";")
+)
+VIEWED: Final = (
+    *("y.reshape(-1)[0] = 2.0", "y.ravel()[-1] = 3.0", "y.T.reshape(-1)[1:2] *= 0.5"),
+    *("np.ascontiguousarray(y)[..., 0] = 0.3", "y.ravel('K')[0] = 2.0", "y.ravel('F')[1] = 2.0"),
+    *("y.reshape(y.shape[::-1])[..., 0] = 0.5", "y = np.array(y.ravel('K'))"),
+)
+#: Arguments in other layouts.
+LAYOUTS: Final[dict[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "rows": np.copy,
+    "columns": np.asfortranarray,
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "apart": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+}
+
+
+@pytest.mark.parametrize("way", ["captured", "source.grad", "staged"])
+@pytest.mark.filterwarnings("ignore")
+def test_order_of_axes(way: str, tmp_path: Path) -> None:
+    """A function keeps the order of axes where NumPy's does, which decides what is a view."""
+    texts = [
+        (f"order{i}_{k}", f"    A = x.T\n    y = {made.strip()}\n    {write}\n    {OF_ORDER}")
+        for i, made in enumerate(ORDERED)
+        for k, write in enumerate(VIEWED)
+        if crc32((way + made + write).encode()) % 4 == 0
+    ]
+    module = load(texts, tmp_path)
+    x = np.linspace(0.11, 0.97, 6).reshape(2, 3)
+    for name, text in texts:
+        function = getattr(module, name)
+        assert np.isclose(VALUE[way](function, x.copy()), function(x.copy())), text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.filterwarnings("ignore")
+def test_arguments_in_other_layouts(layout: str, tmp_path: Path) -> None:
+    """``source.grad`` gives a program an argument as far apart as it is."""
+    made = ("np.copy(x)", "x.copy()", "x * 1.0", "x", "np.zeros_like(x) + x", "x[::-1]")
+    texts = [
+        (f"layout{i}_{k}", f"    y = {array}\n    {write}\n    {OF_ORDER}")
+        for i, array in enumerate(made)
+        for k, write in enumerate(VIEWED if layout == "columns" else VIEWED[:3])
+    ]
+    module = load(texts, tmp_path)
+    x = np.linspace(0.11, 0.97, 6).reshape(2, 3)
+    for name, text in texts:
+        function, lay = getattr(module, name), LAYOUTS[layout]
+        actual = source.value_and_grad(function)(lay(x))[0]
+        assert np.isclose(actual, function(lay(x))), text
+
+
+OF_ORDER: Final = "return np.sum(y * np.cos(np.arange(y.size)).reshape(y.shape)) * x[0, 0]"
+VALUE: Final[dict[str, Callable[[Function, Any], Any]]] = {
+    "captured": lambda f, x: tinyjax.value_and_grad(source.capture(f))(x)[0],
+    "source.grad": lambda f, x: source.value_and_grad(f)(x)[0],
+    "staged": lambda f, x: tinyjax.jit(f, control_flow="source")(x),
+}

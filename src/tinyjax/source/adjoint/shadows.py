@@ -283,10 +283,20 @@ def gathered(parts: Any, values: Any) -> Any:
     return [withdraw(parts[i], values[i]) for i in range(len(values))]
 
 
+def _with_strides(x: np.ndarray) -> np.ndarray:
+    """Return a copy whose elements are as far apart, so that NumPy gives views of it where of x."""
+    low, high = np.lib.array_utils.byte_bounds(x)
+    start = x.__array_interface__["data"][0] - low
+    copy: np.ndarray = np.ndarray(x.shape, x.dtype, np.empty(high - low, "u1"), start, x.strides)
+    copy[...] = x
+    return copy
+
+
 def detached(x: Any) -> Any:
     """Return a value with copies of its arrays, which nothing changes any more."""
     if isinstance(x, np.ndarray):
-        copy = x.copy()
+        is_plain = x.flags.c_contiguous or type(x) is not np.ndarray or x.dtype.hasobject
+        copy = x.copy() if is_plain else _with_strides(x)
         copy.flags.writeable = x.flags.writeable
         return copy
     if isinstance(x, (tuple, list)):

@@ -139,8 +139,10 @@ def _copied(x: Any, values: Iterator[Any] | None = None) -> Any:
     """
     if values is not None and is_differentiable(x):
         value = next(values)
-        if type(x) is np.ndarray and not x.flags.writeable and ndarrays.is_array(value):
-            return ndarrays.read_only(value)
+        if type(x) is np.ndarray and ndarrays.is_array(value):
+            if not x.flags.c_contiguous:
+                value = ndarrays.laid_out(value._captured_value, x)
+            return value if x.flags.writeable else ndarrays.read_only(value)
         return ndarrays.number(value) if type(x) in (float, complex) else value
     if type(x) is np.ndarray:
         return ndarrays.follow(x.copy("K"))

@@ -142,10 +142,10 @@ class Captured:
         raise runs.refusal("pickle")
 
     def __copy__(self) -> Any:
-        return self._captured_copy()
+        return self._captured_copy("K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self._captured_copy()
+        return self._captured_copy("K")
 
     def __contains__(self, item: Any) -> bool:
         if not is_array(self):
@@ -1655,7 +1655,7 @@ def _ufunc_of_traced(
     if method in ("__call__", "outer") and not {"dtype", "signature"} & {*options}:
         function = with_dtypes_of_numpy(ufunc, inputs, function)
     value = function(*values, **options)
-    models = inputs if method == "__call__" and ufunc.signature is None else ()
+    models = inputs if method in ("__call__", "accumulate") and ufunc.signature is None else ()
     return _put_outs(outs, in_order_of(models, value, order), None, casting)
 
 

@@ -197,6 +197,11 @@ def copied(a: Any) -> Any:
     return a.copy()
 
 
+def copied_in_order(a: Any, order: Any = "C") -> Any:
+    """``a.copy(order)``."""
+    return np.copy(a, order=order)
+
+
 def flattened(a: Any, order: Any = "C") -> Any:
     """``a.flatten(order)``."""
     return np.reshape(np.copy(a), -1, order=order)
@@ -314,6 +319,7 @@ def np_sign_adjoint(ct: Any, y: Any, x: Any) -> Any:
 METHODS: Final[dict[str, registry.Function]] = {
     "astype": converted,
     "compress": compressed,
+    "copy": copied_in_order,
     "flatten": flattened,
     "item": single,
     "reshape": reshaped,
