@@ -141,7 +141,7 @@ class StagedArray(staging_values.MutableArray):
         if composed is not None:
             return self.owner.item(composed)
         whole = index if isinstance(index, tuple) else (index,)
-        places = _of_shape(whole)
+        places = tuple([0 if isinstance(part, Array) else part for part in whole])
         if not isinstance(self.layouts[0][places], np.ndarray):
             return self.value[whole]
         layouts = tuple([layout[places] for layout in self.layouts])
@@ -317,11 +317,6 @@ def _holds_point(index: Any) -> bool:
         return any(map(_holds_point, index))
     is_array = isinstance(index, StagedArray) and not index.shape
     return is_array or session.this_session().layouts.is_point(index)
-
-
-def _of_shape(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return an index that gives the same shape, with a static number for each integer."""
-    return tuple([0 if isinstance(part, Array) else part for part in index])
 
 
 def _indexed(index: tuple[Any, ...], ndim: int) -> View:
@@ -741,11 +736,7 @@ def at_now(value: Any) -> Any:
     """Return a value with the current contents of its arrays."""
     if isinstance(value, _VIEWED):
         return value.value
-    if type(value) in (tuple, list):
-        return type(value)([at_now(part) for part in value])
-    if type(value) is dict:
-        return {key: at_now(part) for key, part in value.items()}
-    return value
+    return staging_values.with_items(value, at_now)
 
 
 def concerned(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -838,8 +829,5 @@ def _places(array: StagedArray) -> list[int | None]:
 
 def holds(value: Any) -> bool:
     """Return whether a value contains an array that is changed in place."""
-    if type(value) in (tuple, list):
-        return any(map(holds, value))
-    if type(value) is dict:
-        return any(map(holds, value.values()))
-    return isinstance(value, staging_values.MutableArray)
+    is_one = isinstance(value, staging_values.MutableArray)
+    return is_one or any(map(holds, staging_values.items_in(value)))

@@ -217,11 +217,8 @@ class LoopRun:
     @property
     def static_length(self) -> int | None:
         """The number of iterations of a ``for`` loop that runs to its end, if it is known."""
-        if self.items is None:
-            return None
-        of_program = isinstance(self.items, operators.Items)
-        length = self.items.length if of_program else len(self.items)
-        return None if staging_values.is_undecided(length) else int(length)
+        length = None if self.items is None else operators.length_of(self.items)
+        return None if length is None or staging_values.is_undecided(length) else int(length)
 
     # Loops of the program, or of Python
 

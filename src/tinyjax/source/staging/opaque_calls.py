@@ -246,7 +246,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.complex: complex_of,
     builtins.bool: truth,
     builtins.round: number_functions.rounded,
-    builtins.len: lambda value: value.length if isinstance(value, operators.Items) else len(value),
+    builtins.len: operators.length_of,
     builtins.range: operators.traced_range,
     builtins.enumerate: operators.enumerated,
     builtins.zip: operators.zipped,
@@ -293,7 +293,8 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         if has_options or not any(map(_holds_array, args)):
             return None
         lists = any(isinstance(x, (list, tuple)) for x in args)
-        return of_lists(numeric) if lists and any(map(_has_axes, args)) else numeric
+        has_axes = any(isinstance(x, _NUMPYS) and x.ndim for x in args)
+        return of_lists(numeric) if lists and has_axes else numeric
     operands = (*args, *kwargs.values())
     if substitute is not None:
         return substitute if _concerns(function, operands) else None
@@ -341,11 +342,9 @@ def _example(value: Any, fill: int) -> Any:
 def with_class(function: Any, result: Any) -> Any:
     """Return the result of a call, in which NumPy gives no numbers of Python's."""
     is_numpys = (getattr(function, "__module__", None) or "").startswith("numpy")
-    return tree.map(_strong, result) if is_numpys else result
-
-
-def _strong(x: Any) -> Any:
-    return strong(x) if isinstance(x, Array) else x
+    if not is_numpys:
+        return result
+    return tree.map(lambda x: strong(x) if isinstance(x, Array) else x, result)
 
 
 def _replaced_method(owner: Any, method: Any, operands: tuple[Any, ...]) -> Leaf | None:
@@ -376,10 +375,6 @@ def _holds_array(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
     return isinstance(value, (Array, TracedText))
-
-
-def _has_axes(value: Any) -> bool:
-    return isinstance(value, _NUMPYS) and bool(value.ndim)
 
 
 def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:

@@ -830,13 +830,17 @@ class Current:
 
 def is_scanned(value: object) -> TypeGuard[Items]:
     """Return whether a loop over a value becomes a scan: partly traced, and of known length."""
-    if (
-        not isinstance(value, Items)
-        or staging_values.is_undecided(value.length)
-        or not value.length
-    ):
-        return False
-    return any(map(staging_values.is_undecided, value.arrays))
+    return (
+        isinstance(value, Items)
+        and not staging_values.is_undecided(value.length)
+        and bool(value.length)
+        and any(map(staging_values.is_undecided, value.arrays))
+    )
+
+
+def length_of(items: Any) -> Any:
+    """Return the number of items of a loop, or the length of another value."""
+    return items.length if isinstance(items, Items) else len(items)
 
 
 def items_of(value: Any) -> Any:
@@ -944,7 +948,7 @@ def expanded(value: Items) -> list[Any]:
 def item_at(value: Any, index: Any) -> Any:
     """Return the item at a traced index of a sequence or a dict."""
     if isinstance(value, dict):
-        return _entry_at(value, index)
+        return _first(index, value.items(), KeyError("the key is not in the dict"))
     if index.dtype.kind == "b":
         index = as_number(index)
     items = as_items(value) if isinstance(value, (tuple, list, range)) else None
@@ -953,11 +957,6 @@ def item_at(value: Any, index: Any) -> Any:
             index = jnp.where(index < 0, index + items.length, index)
         return _one_of(items.item(index), value)
     return value[index]
-
-
-def _entry_at(entries: dict[Any, Any], key: Any) -> Any:
-    """Return the entry of a dict at a traced key."""
-    return _first(key, entries.items(), KeyError("the key is not in the dict"))
 
 
 def index_of(values: Any, value: Any) -> Any:
@@ -979,11 +978,8 @@ def _first(value: Any, pairs: Iterable[tuple[Any, Any]], error: Exception) -> An
     check(negated(any_of([equal for equal, _ in found])), error)
     chosen = found[-1][1]
     for equal, result in reversed(found[:-1]):
-        chosen = (
-            _chosen(equal, result, chosen)
-            if isinstance(equal, Array)
-            else result
-            if equal
-            else chosen
-        )
+        if isinstance(equal, Array):
+            chosen = _chosen(equal, result, chosen)
+        elif equal:
+            chosen = result
     return chosen

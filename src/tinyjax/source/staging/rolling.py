@@ -157,10 +157,6 @@ def index_of_rows(values: Sequence[Any]) -> list[tuple[Any, ...]] | None:
     return index if is_simple and len(set(map(len, index))) == 1 else None
 
 
-def _length(items: Any) -> int:
-    return int(items.length) if isinstance(items, operators.Items) else len(items)
-
-
 def _without_index(body: staging.Staged) -> tuple[staging.Staged, bool]:
     """Return the program of an iteration without its last argument, and whether that is used."""
     *binders, index = body.jaxpr.in_binders
@@ -216,7 +212,7 @@ class Rolled:
         """Make assumptions about those parts of a carry of which nothing is known yet."""
         self.carry = carry
         self.is_counted: bool = self.items is not None
-        self.count: int = _length(self.items) if self.is_counted else _UNKNOWN
+        self.count: int = int(operators.length_of(self.items)) if self.is_counted else _UNKNOWN
         self.starts: dict[CarriedPart, Any] = carry.parts()
         self.fixed: set[CarriedPart] = {
             place
@@ -263,7 +259,10 @@ class Rolled:
             *arrays, index = operands
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
             iterations = staging_values.Iterations(index, self.count)
-            self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
+            self.leaves = {
+                place: staging_values.Known(iterations, known or [self.starts[place]])
+                for place, known in self.changing.items()
+            }
             with tr.assigned(staging_values.current_iterations, iterations):
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
                 outcome = self._outcome(here, state, slices, iterations)
@@ -330,11 +329,6 @@ class Rolled:
         if iteration == _MOST:
             raise staging_values.NotUniformError
         return not now
-
-    def _leaf(
-        self, place: CarriedPart, iterations: staging_values.Iterations
-    ) -> staging_values.Known:
-        return staging_values.Known(iterations, self.changing[place] or [self.starts[place]])
 
     def _item(self, values: Sequence[Any], iterations: staging_values.Iterations) -> Any:
         """Return the item of an iteration, from those of all."""

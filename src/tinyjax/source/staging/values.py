@@ -13,7 +13,7 @@ traced value does it become traced, and is looked up by the number of the iterat
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, partial, reduce
 from itertools import pairwise
@@ -483,24 +483,30 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
     return first if all(value is first for value in values) else NOT_KNOWN
 
 
+def items_in(value: Any) -> Collection[Any]:
+    """Return the items of a tuple, a list or a dict; nothing for other values."""
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) in (tuple, list) else ()
+
+
+def with_items(value: Any, fun: Callable[[Any], Any]) -> Any:
+    """Return a tuple, a list or a dict with a function applied to its items; others as they are."""
+    if type(value) is dict:
+        return {key: fun(part) for key, part in value.items()}
+    return type(value)(map(fun, value)) if type(value) in (tuple, list) else value
+
+
 def replaced(value: Any, iterations: Iterations, fun: Callable[[Known], Any]) -> Any:
     """Return a value with replacements for parts known in each iteration, in containers too."""
     if isinstance(value, Known):
         return fun(value) if value.iterations is iterations else value.array()
-    if type(value) in (tuple, list):
-        return type(value)([replaced(part, iterations, fun) for part in value])
-    if type(value) is dict:
-        return {key: replaced(part, iterations, fun) for key, part in value.items()}
-    return value
+    return with_items(value, lambda part: replaced(part, iterations, fun))
 
 
 def holds_known(value: Any) -> bool:
     """Return whether a value contains one that is known in each iteration."""
-    if isinstance(value, Known):
-        return True
-    if type(value) in (tuple, list):
-        return any(map(holds_known, value))
-    return type(value) is dict and any(map(holds_known, value.values()))
+    return isinstance(value, Known) or any(map(holds_known, items_in(value)))
 
 
 def iterations_of(value: Any, default: Iterations) -> Iterations:
@@ -510,9 +516,8 @@ def iterations_of(value: Any, default: Iterations) -> Iterations:
     def enter(part: Any) -> None:
         if isinstance(part, Known):
             loops[id(part.iterations)] = part.iterations
-        elif type(part) in (tuple, list, dict):
-            for item in part.values() if isinstance(part, dict) else part:
-                enter(item)
+        for item in items_in(part):
+            enter(item)
 
     enter(value)
     return default if len(loops) != 1 else next(iter(loops.values()))
