@@ -25,17 +25,9 @@ from tinyjax.core.primitives.identities import another, stop_gradient
 from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, operands as opd
 from tinyjax.core.values.array import put
 from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import (
-    as_array,
-    check_number,
-    first_element,
-    fits,
-    has_data,
-    is_splat,
-)
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError
 from tinyjax.numpy.promotion import (
@@ -246,9 +238,9 @@ def _towards_zero(a: Array, b: Array) -> Array:
 
 
 def _is_known_nonzero(x: Array) -> bool:
-    if not isinstance(x, ConcreteArray) or not is_splat(x) or not x.size:
+    if not isinstance(x, ConcreteArray) or not opd.is_splat(x) or not x.size:
         return False
-    return bool(first_element(x.host))
+    return bool(opd.first_element(x.host))
 
 
 def _has_other_sign(rest: Array, b: Array) -> Array:
@@ -368,7 +360,7 @@ def positive(x: ArrayLike, /) -> Array:
         >>> +jnp.array([True, False])
         Array([ True, False], dtype=bool)
     """
-    return as_array(x, "positive")
+    return opd.as_array(x, "positive")
 
 
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -523,7 +515,7 @@ def floor(x: ArrayLike, /) -> Array:
         >>> jnp.floor(jnp.array([1.5, -1.5]))
         Array([ 1., -2.], dtype=float32)
     """
-    a = as_array(x, "floor")
+    a = opd.as_array(x, "floor")
     return a if _is_integral(a) else ew.floor(a)
 
 
@@ -537,7 +529,7 @@ def ceil(x: ArrayLike, /) -> Array:
         >>> jnp.ceil(jnp.array([1.2, -1.5]))
         Array([ 2., -1.], dtype=float32)
     """
-    a = as_array(x, "ceil")
+    a = opd.as_array(x, "ceil")
     return a if _is_integral(a) else ew.ceil(a)
 
 
@@ -551,7 +543,7 @@ def trunc(x: ArrayLike, /) -> Array:
         >>> jnp.trunc(jnp.array([1.7, -1.7]))
         Array([ 1., -1.], dtype=float32)
     """
-    a = as_array(x, "trunc")
+    a = opd.as_array(x, "trunc")
     if _is_integral(a):
         return a
     return ew.select(ew.lt(a, full_like(a, 0)), ew.ceil(a), ew.floor(a))
@@ -597,7 +589,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         Array([ 1.2, -0.5], dtype=float32)
     """
     no_out("round", out)
-    x, decimals = as_array(a, "round"), integer(decimals, "decimals")
+    x, decimals = opd.as_array(a, "round"), integer(decimals, "decimals")
     if _is_integral(x):
         if decimals < 0:
             raise ArgumentError(
@@ -1500,13 +1492,13 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
         if bound is None or (type(bound) is int and _is_beyond(bound, x.dtype, is_upper)):
             continue
         x = minimum(bound, x) if is_upper else maximum(bound, x)
-    check_number(x, x.dtype)
+    opd.check_number(x, x.dtype)
     return x
 
 
 def _is_beyond(bound: int, dtype: dtypes.DType, is_upper: bool) -> bool:
     """Return whether no integer of a dtype is beyond an upper, or a lower, bound."""
-    return dtypes.is_integer(dtype) and (bound > 0) is is_upper and not fits(bound, dtype)
+    return dtypes.is_integer(dtype) and (bound > 0) is is_upper and not opd.fits(bound, dtype)
 
 
 def _clipped(x: Array, low: float, high: float) -> Array | None:
@@ -1721,7 +1713,7 @@ def nan_to_num(
         >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan]), nan=-1.0)
         Array([ 1., -1.], dtype=float32)
     """
-    a = as_array(x, "nan_to_num")
+    a = opd.as_array(x, "nan_to_num")
     if _is_integral(a):
         return a
     if dtypes.is_complex(a.dtype):
@@ -1740,7 +1732,7 @@ def truth(x: Array) -> Array:
     """Return whether ``x`` is not zero, elementwise."""
     if x.dtype == dtypes.bool_:
         return x
-    return ew.ne(x, full_like(x, 0)) if has_data(x) else convert(x, dtypes.bool_)
+    return ew.ne(x, full_like(x, 0)) if opd.has_data(x) else convert(x, dtypes.bool_)
 
 
 @universal(identity=True)
@@ -1976,7 +1968,7 @@ def real(val: ArrayLike, /) -> Array:
         >>> tinyjax.grad(jnp.real)(1 + 2j)
         Array(1.+0.j, dtype=complex64, weak_type=True)
     """
-    a = as_array(val, "real")
+    a = opd.as_array(val, "real")
     return ew.real(a) if dtypes.is_complex(a.dtype) else a
 
 
@@ -2016,7 +2008,7 @@ def conjugate(x: ArrayLike, /) -> Array:
         >>> tinyjax.grad(lambda z: jnp.real(z * jnp.conjugate(z)))(1 + 2j)
         Array(2.-4.j, dtype=complex64, weak_type=True)
     """
-    a = as_array(x, "conjugate")
+    a = opd.as_array(x, "conjugate")
     return ew.conj(a) if dtypes.is_complex(a.dtype) else a
 
 

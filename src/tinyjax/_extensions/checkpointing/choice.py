@@ -9,18 +9,8 @@ from typing import Final
 
 import attrs
 
-from tinyjax._extensions.checkpointing import restoring
+from tinyjax._extensions.checkpointing import restoring, strategies
 from tinyjax._extensions.checkpointing.replay import Replay
-from tinyjax._extensions.checkpointing.strategies import (
-    Checkpoint,
-    Restore,
-    Stack,
-    StackOrCheckpoint,
-    Strategy,
-    equidistant,
-    online,
-    revolve,
-)
 from tinyjax._extensions.checkpointing.views import LoopView, ScanView, WhileView
 from tinyjax.config import settings
 from tinyjax.core.control_flow.bodies import LoopOperands
@@ -46,7 +36,7 @@ class StrategyChoice:
         reason: what the strategy does, and why, in words.
     """
 
-    strategy: Strategy | None
+    strategy: strategies.Strategy | None
     reason: str
 
 
@@ -76,7 +66,9 @@ def _choice(
     size, watched = view.checkpoints, _watched(view)
     if isinstance(view, ScanView) and view.params.checkpoints is not None:
         reason = f"{size} states are kept, as checkpoints says"
-        return StrategyChoice(Checkpoint(view, build(), size, revolve), reason)
+        return StrategyChoice(
+            strategies.Checkpoint(view, build(), size, strategies.revolve), reason
+        )
     halves = Replay.linearized(view.body, nonzero, nonzero_out)
     most, plan = None if watched else view.most, None
     if most is not None and not keeping.get():
@@ -86,7 +78,7 @@ def _choice(
             reason = "of each iteration {:,} bytes are kept, and {:,} bytes read again".format(
                 *sizes
             )
-            return StrategyChoice(Restore(view, build(), most, plan), reason)
+            return StrategyChoice(strategies.Restore(view, build(), most, plan), reason)
     if isinstance(view, ScanView):
         reason = watched or "nothing takes much fewer bytes"
         return StrategyChoice(None, f"residuals of all iterations are stacked: {reason}")
@@ -98,15 +90,17 @@ def _choice(
                 replay = build()
         if (nbytes := _nbytes(replay.halves, most)) <= view.memory:
             reason = f"residuals of up to {most:,} iterations are stacked: {nbytes:,} bytes"
-            return StrategyChoice(Stack(view, replay, most), reason)
+            return StrategyChoice(strategies.Stack(view, replay, most), reason)
     if not watched and (rows := _rows(view, replay)):
         reason = f"residuals of {rows:,} iterations are stacked; if there are more, all run again"
-        return StrategyChoice(StackOrCheckpoint(view, replay, rows, size), reason)
+        return StrategyChoice(strategies.StackOrCheckpoint(view, replay, rows, size), reason)
     if not watched and size >= MANY:
         reason = f"{size} states are kept, equally far apart"
-        return StrategyChoice(Checkpoint(view, replay, size, equidistant), reason)
+        return StrategyChoice(
+            strategies.Checkpoint(view, replay, size, strategies.equidistant), reason
+        )
     reason = f"{size} states are kept, placed while it runs: {watched or 'these are few'}"
-    return StrategyChoice(Checkpoint(view, replay, size, online), reason)
+    return StrategyChoice(strategies.Checkpoint(view, replay, size, strategies.online), reason)
 
 
 def _watched(view: LoopView) -> str:

@@ -28,15 +28,7 @@ from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
-from tinyjax.core.tracing.jaxpr import (
-    Inverse,
-    Jaxpr,
-    JaxprEqn,
-    ProgramFacts,
-    eval_jaxpr,
-    with_facts,
-)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms.jvp import jvp_jaxpr
@@ -58,7 +50,7 @@ loop_tangent_p.def_rule(program_rules.LIVE_ROOT)(
 
 
 @loop_tangent_p.def_rule(program_rules.PRUNE)
-def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def _prune_tangent(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of the map, and what its transpose computes from their cotangents."""
     params: LinearMapParams = eqn.params
     n = params.num_residuals
@@ -77,7 +69,7 @@ def _prune_tangent(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
 
 
 @loop_tangent_p.def_rule(program_rules.LOWERED)
-def _tangent_program(eqn: JaxprEqn) -> Jaxpr:
+def _tangent_program(eqn: jx.JaxprEqn) -> jx.Jaxpr:
     params: LinearMapParams = eqn.params
     return params.forward
 
@@ -134,10 +126,10 @@ def _tangent_linearize(
         return tr.bind(loop_tangent_p, primals, params), *_derivative(
             primals, tuple(nonzero[n:]), params
         )
-    linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
+    linearized = linearize_flat(lambda *xs: jx.eval_jaxpr(params.forward, xs), primals, nonzero)
 
     def tangent_map(tangents: Arrays) -> Arrays:
-        return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
+        return jx.eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
 
     return linearized.primals_out, linearized.nonzero_out, tangent_map
 
@@ -206,8 +198,8 @@ class _Programs:
                 first = len(recording.consts) + view.first_carry
                 last = len(avals) - len(strategy.plan.places)
                 places = [(first + i, i, last + at) for at, i in enumerate(strategy.plan.places)]
-                facts = ProgramFacts(inverse=Inverse(inverse.jaxpr, len(results), places))
-                recording = attrs.evolve(recording, jaxpr=with_facts(recording.jaxpr, facts))
+                facts = jx.ProgramFacts(inverse=jx.Inverse(inverse.jaxpr, len(results), places))
+                recording = attrs.evolve(recording, jaxpr=jx.with_facts(recording.jaxpr, facts))
         return cls(recording, params, consts)
 
     def run(
@@ -233,7 +225,7 @@ class _Programs:
             call = program.JitParams(recording.jaxpr, "recorded_loop")
             outs = tr.bind(program.jit_p, operands, call)
         else:
-            outs = eval_jaxpr(recording.jaxpr, operands)
+            outs = jx.eval_jaxpr(recording.jaxpr, operands)
         m = len(nonzero_out)
         residuals = (*self.consts, *outs[m:])
 

@@ -22,13 +22,6 @@ import attrs
 from tinyjax import dtypes
 from tinyjax.core.control_flow import residuals
 from tinyjax.core.control_flow.bodies import LoopBody
-from tinyjax.core.control_flow.residuals import (
-    are_large,
-    is_cheap,
-    recipe_of,
-    repeated_residuals,
-    residuals_of,
-)
 from tinyjax.core.tracing import jaxpr as jx, program_rules
 from tinyjax.core.transforms import linearize
 from tinyjax.core.transforms.linearize import LinearizedJaxpr
@@ -79,7 +72,7 @@ def restoration_of(lin: LinearizedJaxpr, body: LoopBody, iterations: int) -> Res
         body: the body.
         iterations: how often it runs at most.
     """
-    if not are_large(lin, iterations):
+    if not residuals.are_large(lin, iterations):
         return None
     restoration: Restoration | None = lin.primal.jaxpr.derive(
         ("restoration", lin.nonzero_out, body.num_consts, body.num_carry, iterations),
@@ -104,7 +97,7 @@ def reads_restored(lin: LinearizedJaxpr) -> bool:
     calls = [eqn for eqn in lin.primal.jaxpr.eqns if called in eqn.primitive.rules.extensions]
     if not calls:
         return False
-    atoms = {*residuals_of(lin, len(lin.nonzero_out))}
+    atoms = {*residuals.residuals_of(lin, len(lin.nonzero_out))}
     return any(
         atoms.intersection([eqn.out_binders[at] for place in inverse.places for at in place[1:]])
         for eqn in calls
@@ -143,7 +136,7 @@ class _Plan:
 
     def restoration(self, iterations: int) -> Restoration | None:
         """Return the restoration of the arrays; None if it does not keep fewer bytes."""
-        atoms = residuals_of(self.lin, self.num_outs)
+        atoms = residuals.residuals_of(self.lin, self.num_outs)
         before = self._bytes(self.lin, self.primal)
         if before < _FEW_BYTES or before * iterations < residuals.FEW_BYTES:
             return None
@@ -182,12 +175,15 @@ class _Plan:
 
     def _bytes(self, lin: LinearizedJaxpr, primal: LoopBody) -> float:
         """Return how many bytes of residuals an iteration would stack."""
-        recipe = recipe_of(lin, primal, self.num_outs)
+        recipe = residuals.recipe_of(lin, primal, self.num_outs)
         varying, slices = primal.varying(), {*primal.binders.xs}
-        skipped = {*repeated_residuals(lin, self.num_outs), *(recipe.numbers if recipe else ())}
+        skipped = {
+            *residuals.repeated_residuals(lin, self.num_outs),
+            *(recipe.numbers if recipe else ()),
+        }
         sizes = [
             x.aval.nbytes
-            for i, x in enumerate(residuals_of(lin, self.num_outs))
+            for i, x in enumerate(residuals.residuals_of(lin, self.num_outs))
             if i not in skipped and x in varying and x not in slices
         ]
         return sum(sizes) if all(type(n) is int for n in sizes) else inf
@@ -335,7 +331,7 @@ class _Plan:
 
 
 def _is_again(eqn: jx.JaxprEqn) -> bool:
-    return eqn.primitive.name in _AGAIN or is_cheap(eqn)
+    return eqn.primitive.name in _AGAIN or residuals.is_cheap(eqn)
 
 
 def _variables(atoms: Sequence[jx.Atom] | Mapping[jx.Atom, None]) -> list[jx.Var]:

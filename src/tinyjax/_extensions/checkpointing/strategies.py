@@ -18,31 +18,12 @@ from tinyjax import dtypes, tree
 from tinyjax._extensions.checkpointing import schedule
 from tinyjax._extensions.checkpointing.replay import Replay
 from tinyjax._extensions.checkpointing.restoring import Restoration
-from tinyjax._extensions.checkpointing.schedule import (
-    OnlineStore,
-    Stacked,
-    StateStore,
-    advance,
-    integer,
-    plus,
-    write,
-)
 from tinyjax._extensions.checkpointing.views import LoopView, ScanView, WhileView
 from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults, cotangents_of
 from tinyjax.core.control_flow.cond import bind_branches
 from tinyjax.core.control_flow.primitives import run_while
 from tinyjax.core.control_flow.residuals import Residuals, recipe_of, repeated_residuals
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.elementwise import (
-    add,
-    and_,
-    convert_element_type,
-    gt,
-    le,
-    lt,
-    select,
-    sub,
-)
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
 from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import stage
@@ -94,7 +75,7 @@ class LoopRecord:
 
     iterations: Array
     operands: LoopOperands[Array] | None = None
-    states: StateStore | Stacked | None = None
+    states: schedule.StateStore | schedule.Stacked | None = None
     saved: Saved | None = None
     arrays: Arrays = ()
 
@@ -202,7 +183,7 @@ class Stack(Strategy):
         def iteration(
             now: tuple[Array, Arrays, _Sums, Arrays],
         ) -> tuple[Array, Arrays, _Sums, Arrays]:
-            i, arrays, sums, cts = plus(now[0], -1), *now[1:]
+            i, arrays, sums, cts = schedule.plus(now[0], -1), *now[1:]
             arrays, residuals = self.before(i, record, arrays)
             return i, arrays, *pull(i, residuals, sums, cts)
 
@@ -238,7 +219,7 @@ class Stack(Strategy):
 
 def _is_before(now: tuple[Any, ...]) -> Array:
     """Return whether there are iterations before this one."""
-    return gt(now[0], integer(0))
+    return ew.gt(now[0], schedule.integer(0))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -268,7 +249,7 @@ class Restore(Stack):
         """Return the arrays as they were before the loop."""
 
         def iteration(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
-            i, arrays = plus(now[0], -1), now[1]
+            i, arrays = schedule.plus(now[0], -1), now[1]
             return i, eval_jaxpr(self.plan.before, [*self.saved_at(i, record), *arrays])
 
         start = (record.iterations, record.arrays)
@@ -280,9 +261,9 @@ class Restore(Stack):
         avals = tangent.in_avals[: len(self.replay.halves.forwarded)]
 
         def back(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
-            i, arrays, rows = plus(now[0], -1), *now[1:]
+            i, arrays, rows = schedule.plus(now[0], -1), *now[1:]
             arrays, residuals = self.before(i, record, arrays)
-            return i, arrays, write(rows, residuals, i)
+            return i, arrays, schedule.write(rows, residuals, i)
 
         rows: Arrays = [sh.full((self.rows, *aval.shape), 0, aval.dtype) for aval in avals]
         start = (record.iterations, record.arrays, rows)
@@ -353,32 +334,34 @@ def revolve(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Ar
     """Keep states by the optimal schedule: the number of iterations is known."""
     assert isinstance(view, ScanView), "a while_loop has no known length"
     loop, length, operands = view.body, view.params.length, view.operands(args)
-    last = integer(length - 1)
+    last = schedule.integer(length - 1)
 
     def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
         i, carry, ys = now
         slices = view.slices(operands.xs, i)
         after = loop.results(replay.body(LoopOperands(operands.consts, carry, slices)))
-        return plus(i, 1), after.carry, view.write(ys, after.ys, i)
+        return schedule.plus(i, 1), after.carry, view.write(ys, after.ys, i)
 
     def segment(
-        now: tuple[Array, Arrays, Arrays, StateStore],
-    ) -> tuple[Array, Arrays, Arrays, StateStore]:
+        now: tuple[Array, Arrays, Arrays, schedule.StateStore],
+    ) -> tuple[Array, Arrays, Arrays, schedule.StateStore]:
         start, carry, ys, kept = now
-        inside = and_(gt(start, integer(0)), lt(start, last))
+        inside = ew.and_(ew.gt(start, schedule.integer(0)), ew.lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
-        stop = add(start, advance(sub(integer(length), start), kept.free))
-        i, carry, ys = run_while(lambda now: lt(now[0], stop), iteration, (start, carry, ys), size)
+        stop = ew.add(start, schedule.advance(ew.sub(schedule.integer(length), start), kept.free))
+        i, carry, ys = run_while(
+            lambda now: ew.lt(now[0], stop), iteration, (start, carry, ys), size
+        )
         return i, carry, ys, kept
 
     ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
     init = operands.carry
-    start = (integer(0), init, ys, StateStore.start(replay.part(init), size))
+    start = (schedule.integer(0), init, ys, schedule.StateStore.start(replay.part(init), size))
     observer = None if view.observer is None else view.observer.reading(0)
     _, carry, ys, kept = run_while(
-        lambda now: lt(now[0], integer(length)), segment, start, size, observer
+        lambda now: ew.lt(now[0], schedule.integer(length)), segment, start, size, observer
     )
-    return [*carry, *ys], LoopRecord(integer(length), operands.marked(replay.needed), kept)
+    return [*carry, *ys], LoopRecord(schedule.integer(length), operands.marked(replay.needed), kept)
 
 
 def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arrays, LoopRecord]:
@@ -386,13 +369,15 @@ def online(view: LoopView, replay: Replay, size: int, args: Arrays) -> tuple[Arr
     assert isinstance(view, WhileView), "the length of a scan is known"
     operands, goes_on = view.operands(args), view.goes_on(args)
 
-    def iteration(now: tuple[Arrays, Array, OnlineStore]) -> tuple[Arrays, Array, OnlineStore]:
+    def iteration(
+        now: tuple[Arrays, Array, schedule.OnlineStore],
+    ) -> tuple[Arrays, Array, schedule.OnlineStore]:
         state, n, kept = now
         kept = kept.offer(n, replay.part(state))
-        return replay.body(LoopOperands(operands.consts, state)), plus(n, 1), kept
+        return replay.body(LoopOperands(operands.consts, state)), schedule.plus(n, 1), kept
 
     init = operands.carry
-    start = (init, integer(0), OnlineStore.start(replay.part(init), size))
+    start = (init, schedule.integer(0), schedule.OnlineStore.start(replay.part(init), size))
     state, n, kept = run_while(lambda now: goes_on(now[0]), iteration, start, size, view.observer)
     return state, LoopRecord(n, operands.marked(replay.needed), kept.checkpoints)
 
@@ -439,13 +424,13 @@ class StackOrCheckpoint(Stack):
         self, record: LoopRecord, cotangents: LoopResults[Array], replay: Replay
     ) -> LoopOperands[Array]:
         n = record.iterations
-        fits = le(n, integer(self.rows))
+        fits = ew.le(n, schedule.integer(self.rows))
         # under vmap, where examples choose differently, both branches are computed
-        few, many = select(fits, n, integer(0)), select(fits, integer(0), n)
+        few, many = ew.select(fits, n, schedule.integer(0)), ew.select(fits, schedule.integer(0), n)
 
         def from_start(*cts: Array) -> Sequence[Array]:
             assert record.operands is not None, "record has kept them"
-            states = StateStore.start(record.operands.carry, self.size)
+            states = schedule.StateStore.start(record.operands.carry, self.size)
             long = attrs.evolve(record, iterations=many, states=states)
             return self._again.pull(long, LoopResults(cts), replay).flat
 
@@ -455,5 +440,5 @@ class StackOrCheckpoint(Stack):
 
         avals = [x.aval for x in cotangents.carry]
         branches = [stage(from_start, avals), stage(by_stacks, avals)]
-        index = convert_element_type(fits, dtypes.int32)
+        index = ew.convert_element_type(fits, dtypes.int32)
         return replay.linear.like(bind_branches(index, branches, cotangents.carry))

@@ -25,18 +25,8 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax._base import records
-from tinyjax._extensions.parallel import lowering, types
+from tinyjax._extensions.parallel import lowering, mesh_rule, types
 from tinyjax._extensions.parallel.constraint import constrain, unspecified
-from tinyjax._extensions.parallel.mesh_rule import (
-    MESH,
-    DivisionRule,
-    MeshRule,
-    VariesRule,
-    entries_except,
-    same,
-    union,
-    whole,
-)
 from tinyjax._extensions.parallel.sharding import Entries
 from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.primitives import elementwise as ew, rules, shape as sh
@@ -136,7 +126,7 @@ def _def_unbound(
     write: Write[P],
     shared: bool = False,
     alone: Write[P] | None = None,
-    division: DivisionRule | None = None,
+    division: mesh_rule.DivisionRule | None = None,
 ) -> None:
     """Register evaluation, lowering, and the variation between devices.
 
@@ -176,11 +166,11 @@ def _def_unbound(
         name = getattr(params, "axis_name", None)
         axis = frozenset((name,)) if _is_of_devices(name) else av.NOWHERE
         if axes in types.SHARING:
-            axes = union((axes, axis))
+            axes = mesh_rule.union((axes, axis))
         of_all = shared and getattr(params, "groups", None) is None
         return axes | axis, axes - axis if of_all else axes | axis
 
-    primitive.def_rule(MESH)(MeshRule(division, varies=varies))
+    primitive.def_rule(mesh_rule.MESH)(mesh_rule.MeshRule(division, varies=varies))
 
 
 def _collective(
@@ -300,7 +290,7 @@ def _reduction(
             return of_ordered(b, write(b, line, ordered(b, x, order), params), x.dtype)
         return _collective(b, "stablehlo.all_reduce", line, x, x.type, combine)
 
-    _def_unbound(primitive, write, shared=True, division=same)
+    _def_unbound(primitive, write, shared=True, division=mesh_rule.same)
 
     @primitive.def_abstract_eval
     def collective_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
@@ -363,13 +353,13 @@ _def_extremum_jvp(pmin_p)
 # pvary
 
 
-def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
+def _cast(name: str, params: type[P], varies: mesh_rule.VariesRule) -> prim.Primitive[P]:
     """Declare a primitive that returns its operand with another type."""
     primitive = prim.Primitive(name, params)
     rules.def_identity(primitive)
     rules.def_linear(primitive, repeats=True)
     sh.def_simple_batch(primitive)
-    primitive.def_rule(MESH)(MeshRule(same, varies=varies))
+    primitive.def_rule(mesh_rule.MESH)(mesh_rule.MeshRule(mesh_rule.same, varies=varies))
     return primitive
 
 
@@ -903,8 +893,8 @@ def _psum_scatter_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
 ) -> list[Entries]:
     (x,) = avals
-    whole(types.entries(x), (params.axis,), _OF_EXAMPLES)
-    return [entries_except(x, (params.axis,))]
+    mesh_rule.whole(types.entries(x), (params.axis,), _OF_EXAMPLES)
+    return [mesh_rule.entries_except(x, (params.axis,))]
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
@@ -1121,8 +1111,8 @@ def _all_to_all_division(
     params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
 ) -> list[Entries]:
     (x,) = avals
-    whole(types.entries(x), (params.split_axis,), _OF_EXAMPLES)
-    return [_with_entry(entries_except(x, (params.split_axis,)), params.concat_axis)]
+    mesh_rule.whole(types.entries(x), (params.split_axis,), _OF_EXAMPLES)
+    return [_with_entry(mesh_rule.entries_except(x, (params.split_axis,)), params.concat_axis)]
 
 
 _def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
@@ -1227,7 +1217,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return _reshaped(out, tuple(shape), entries_except(out.aval, (concat,)))
+        return _reshaped(out, tuple(shape), mesh_rule.entries_except(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result
@@ -1260,7 +1250,7 @@ _def_unbound(
     ppermute_p,
     _write_ppermute,
     alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
-    division=same,
+    division=mesh_rule.same,
 )
 rules.def_linear(ppermute_p, repeats=True)
 sh.def_simple_batch(ppermute_p)

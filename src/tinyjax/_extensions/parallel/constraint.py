@@ -11,16 +11,8 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax._base.frames import describe_function
 from tinyjax._base.tracebacks import folded
-from tinyjax._extensions.parallel import named_sharding, sharded_array, types, xla
+from tinyjax._extensions.parallel import meshes, named_sharding, sharded_array, types, xla
 from tinyjax._extensions.parallel.lowering import sharding_text
-from tinyjax._extensions.parallel.meshes import (
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    get_mesh,
-    mesh_of_ids,
-    use_mesh,
-)
 from tinyjax._extensions.parallel.sharding import Sharding, on_first
 from tinyjax._extensions.parallel.types import (
     hidden,
@@ -412,7 +404,7 @@ def constrained(
 P = ParamSpec("P")
 
 
-def get_abstract_mesh() -> AbstractMesh:
+def get_abstract_mesh() -> meshes.AbstractMesh:
     """Return the mesh in force, without its devices; the empty mesh where there is none.
 
     The types of traced values refer to this mesh, since programs are traced without devices.
@@ -423,12 +415,12 @@ def get_abstract_mesh() -> AbstractMesh:
         ...     print(tinyjax.sharding.get_abstract_mesh())
         AbstractMesh('data': 1, axis_types=(Explicit,))
     """
-    return get_mesh().abstract_mesh
+    return meshes.get_mesh().abstract_mesh
 
 
 @block
 @contextmanager
-def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
+def use_abstract_mesh(mesh: meshes.AbstractMesh) -> Iterator[None]:
     """Arrange the devices of the mesh in force otherwise, within a block.
 
     Args:
@@ -445,15 +437,17 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
         ...         print(get_abstract_mesh())
         AbstractMesh('rows': 1, 'columns': 1, axis_types=(Auto, Auto))
     """
-    before = get_mesh()
-    if not isinstance(mesh, AbstractMesh):
+    before = meshes.get_mesh()
+    if not isinstance(mesh, meshes.AbstractMesh):
         raise ShardingError(f"use_abstract_mesh takes an AbstractMesh, but got {described(mesh)}.")
     if before.size != mesh.size:
         raise ShardingError(
             f"use_abstract_mesh arranges the devices of the mesh in force otherwise, but {mesh} is "
             f"of {mesh.size}, and that has {before.size}."
         )
-    with use_mesh(mesh_of_ids(before.ids, mesh.axis_sizes, mesh.axis_names, mesh.axis_types)):
+    with meshes.use_mesh(
+        meshes.mesh_of_ids(before.ids, mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
+    ):
         yield
 
 
@@ -506,10 +500,10 @@ def auto_axes(
                 f"{describe_function(fun)}, given to auto_axes, needs out_sharding=P(...): how "
                 "its results lie, which XLA chooses within it."
             )
-        mesh = get_mesh()
+        mesh = meshes.get_mesh()
         args, kwargs = tree.map(lambda x: _hidden(x, names), (args, kwargs))
-        types = _types(mesh, names, AxisType.Auto)
-        with use_mesh(mesh if mesh.empty else mesh.of_types(types)):
+        types = _types(mesh, names, meshes.AxisType.Auto)
+        with meshes.use_mesh(mesh if mesh.empty else mesh.of_types(types)):
             result: R = fun(*args, **kwargs)
         return constrained(result, out_sharding, "auto_axes", "result", form="typed")
 
@@ -566,13 +560,13 @@ def explicit_axes(
     fun, names = _function(f, "explicit_axes"), _names(axes)
 
     def call(*args: Any, in_sharding: Any = in_sharding) -> R:
-        mesh = get_mesh()
+        mesh = meshes.get_mesh()
         if in_sharding is None or mesh.empty:
             raise ArgumentError(
                 f"{describe_function(fun)}, given to explicit_axes, needs in_sharding=P(...), how "
                 "its arguments lie, on the mesh in force: `with tinyjax.set_mesh(mesh):`."
             )
-        with use_mesh(mesh.of_types(_types(mesh, names, AxisType.Explicit))):
+        with meshes.use_mesh(mesh.of_types(_types(mesh, names, meshes.AxisType.Explicit))):
             result = fun(*constrained(args, in_sharding, "explicit_axes", "args"))
         hidden: R = tree.map(lambda x: _hidden(x, names or mesh.axis_names), result)
         return hidden
@@ -589,7 +583,9 @@ def _names(axes: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return (axes,) if isinstance(axes, str) else None if axes is None else tuple(axes)
 
 
-def _types(mesh: Mesh, names: tuple[str, ...] | None, axis_type: AxisType) -> list[AxisType]:
+def _types(
+    mesh: meshes.Mesh, names: tuple[str, ...] | None, axis_type: meshes.AxisType
+) -> list[meshes.AxisType]:
     """Return the types of a mesh's axes, where some of them, or all, are to be of one type."""
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:

@@ -10,14 +10,7 @@ import numpy as np
 
 from tinyjax import errors
 from tinyjax._base import lazy, records
-from tinyjax._extensions.parallel.meshes import (
-    MORE_DEVICES,
-    AbstractMesh,
-    AnyMesh,
-    AxisType,
-    Mesh,
-    get_mesh,
-)
+from tinyjax._extensions.parallel import meshes
 from tinyjax._extensions.parallel.sharding import (
     Entries,
     Part,
@@ -54,13 +47,13 @@ class NamedSharding(Sharding):
         NamedSharding(mesh=Mesh('x': 1, axis_types=(Explicit,)), spec=P('x',), memory_kind=device)
     """
 
-    mesh: AnyMesh = attrs.field()
+    mesh: meshes.AnyMesh = attrs.field()
     spec: PartitionSpec = attrs.field()
     memory_kind: str = memory_kind_field()
 
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
-        if not isinstance(value, Mesh | AbstractMesh):
+        if not isinstance(value, meshes.Mesh | meshes.AbstractMesh):
             raise errors.ShardingError(
                 f"mesh of NamedSharding must be a Mesh, but got {errors.described(value)}."
             )
@@ -105,7 +98,7 @@ class NamedSharding(Sharding):
 
     @property
     def is_abstract(self) -> bool:
-        return isinstance(self.mesh, AbstractMesh)
+        return isinstance(self.mesh, meshes.AbstractMesh)
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -182,7 +175,7 @@ class NamedSharding(Sharding):
     def update(
         self,
         *,
-        mesh: AnyMesh | None = None,
+        mesh: meshes.AnyMesh | None = None,
         spec: PartitionSpec | None = None,
         memory_kind: str | None = None,
     ) -> NamedSharding:
@@ -239,7 +232,7 @@ class NamedSharding(Sharding):
         return self if spec is self.spec else self.update(spec=spec)
 
     def part_sharding(self, names: Sequence[str]) -> NamedSharding | None:
-        here = self._with_types(names, AxisType.Manual)
+        here = self._with_types(names, meshes.AxisType.Manual)
         if here.mesh.are_all_axes_manual:
             return None
         if here.mesh == self.mesh:
@@ -254,9 +247,9 @@ class NamedSharding(Sharding):
 
     def hidden(self, names: Sequence[str]) -> NamedSharding:
         told = [name for name in names if name in self.mesh.explicit_axes]
-        return self._with_types(told, AxisType.Auto) if told else self
+        return self._with_types(told, meshes.AxisType.Auto) if told else self
 
-    def _with_types(self, names: Sequence[str], kind: AxisType) -> NamedSharding:
+    def _with_types(self, names: Sequence[str], kind: meshes.AxisType) -> NamedSharding:
         """Return the same sharding with axes of the mesh that types no longer track."""
         spec = self.spec
         changed = spec.update(
@@ -295,7 +288,9 @@ class NamedSharding(Sharding):
 
     def decided(self, now: Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
-        if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
+        if (
+            isinstance(mesh, meshes.Mesh) and mesh.abstract_mesh == self.mesh
+        ):  # of the devices there are
             return self.update(mesh=mesh).decided(now)
         if self.is_decided:
             return self
@@ -398,16 +393,16 @@ def resolve(where: object, function: str) -> Sharding:
             if not all(map(devices.is_device, sharding.device_set)):
                 raise errors.ShardingError(
                     f"{function}: there is no device {sharding.device_set.pop()!r}: "
-                    f"tinyjax.devices() are {list(devices.all_devices())}." + MORE_DEVICES
+                    f"tinyjax.devices() are {list(devices.all_devices())}." + meshes.MORE_DEVICES
                 )
             return sharding
-        case NamedSharding(mesh=AbstractMesh()):
-            mesh = get_mesh()
+        case NamedSharding(mesh=meshes.AbstractMesh()):
+            mesh = meshes.get_mesh()
             return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
         case Sharding():
             return where
         case PartitionSpec():
-            mesh = get_mesh()
+            mesh = meshes.get_mesh()
             if mesh.empty:
                 raise errors.ShardingError(
                     f"{function} was given {where!r}, but no mesh is in force for it. Write `with "

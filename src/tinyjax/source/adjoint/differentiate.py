@@ -22,14 +22,7 @@ import attrs
 import numpy as np
 
 from tinyjax.source import facts
-from tinyjax.source.adjoint import activity as adjoint_activity, choices, shadows
-from tinyjax.source.adjoint.cotangents import (
-    accumulate,
-    freeze,
-    inner_product,
-    number,
-    reduce_to,
-)
+from tinyjax.source.adjoint import activity as adjoint_activity, choices, cotangents, shadows
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
@@ -98,7 +91,7 @@ NOT_READ: Final[dict[Any, tuple[int, ...]]] = {
     shadows.deposit: (0,),
     shadows.withdraw: (1, 2, 3, 4, 5),
     shadows.with_item: (2, 3),
-    reduce_to: (1,),
+    cotangents.reduce_to: (1,),
     np.zeros_like: (0,),
     **{registry.rule_adjoint(f): (1, 2, 3) for f in SHAPED},
 }
@@ -109,10 +102,10 @@ PURE: Final = frozenset(
         operator.getitem,
         runtime.make_tuple,
         slice,
-        accumulate,
-        freeze,
-        number,
-        reduce_to,
+        cotangents.accumulate,
+        cotangents.freeze,
+        cotangents.number,
+        cotangents.reduce_to,
         shadows.shadow_of,
         *map(registry.rule_adjoint, (runtime.make_tuple, runtime.make_list, runtime.unpacked)),
     )
@@ -124,7 +117,10 @@ def _makes_new(statement: ir.Statement) -> bool:
     function, call = statement.function, statement.call
     if function is operator.pos:  # a copy, which may be left out
         return False
-    is_known = function in syntax.ARITHMETIC or function in (inner_product, runtime.increased)
+    is_known = function in syntax.ARITHMETIC or function in (
+        cotangents.inner_product,
+        runtime.increased,
+    )
     return is_known or facts.is_fresh(function, len(call.args), call.names)
 
 

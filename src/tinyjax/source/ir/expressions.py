@@ -11,34 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax.source.ir import blocks, functions, runtime, syntax
-from tinyjax.source.ir.program import (
-    Atom,
-    Branch,
-    Call,
-    Constant,
-    Variable,
-    function as function_named,
-    literal,
-    value_of,
-)
+from tinyjax.source.ir import blocks, functions, program as ir, runtime, syntax
 
 
 class Expressions(functions.Functions):
     """Writes expressions."""
 
-    def expression(self, node: ast.expr) -> Atom:
+    def expression(self, node: ast.expr) -> ir.Atom:
         self.line = node.lineno
         match node:
             case ast.Constant():
-                return literal(node.value)
+                return ir.literal(node.value)
             case ast.Name():
                 return self.load(node.id)
             case ast.BinOp():
                 left, right = self.expression(node.left), self.expression(node.right)
                 return self.emit(syntax.BINARY[type(node.op)], left, right)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-                return literal(-number)
+                return ir.literal(-number)
             case ast.UnaryOp():
                 return self.emit(syntax.UNARY[type(node.op)], self.expression(node.operand))
             case ast.Compare(ops=[_]):
@@ -64,7 +54,7 @@ class Expressions(functions.Functions):
                 return self.attribute(node)
             case ast.Subscript():
                 value, index = self.expression(node.value), self.expression(node.slice)
-                if isinstance(value, Constant) and runtime.is_in(value.value, runtime.JOINING):
+                if isinstance(value, ir.Constant) and runtime.is_in(value.value, runtime.JOINING):
                     return self.emit(runtime.JOINING[value.value], index)
                 return self.emit(operator.getitem, value, index)
             case ast.Lambda():
@@ -76,12 +66,12 @@ class Expressions(functions.Functions):
             case _:
                 return self.display(node)
 
-    def display(self, node: ast.expr) -> Atom:
+    def display(self, node: ast.expr) -> ir.Atom:
         """Return an expression that makes a container or a text of others."""
         match node:
             case ast.Slice():
                 parts = (node.lower, node.upper, node.step)
-                bounds = [self.expression(part) if part else literal(None) for part in parts]
+                bounds = [self.expression(part) if part else ir.literal(None) for part in parts]
                 return self.emit(slice, *bounds)
             case ast.Tuple():
                 return self.sequence(node.elts)
@@ -104,12 +94,12 @@ class Expressions(functions.Functions):
                 return self.emit(runtime.text, *[self.expression(part) for part in node.values])
             case ast.FormattedValue():
                 value = self.expression(node.value)
-                spec = self.expression(node.format_spec) if node.format_spec else literal("")
-                return self.emit(runtime.formatted, value, literal(node.conversion), spec)
+                spec = self.expression(node.format_spec) if node.format_spec else ir.literal("")
+                return self.emit(runtime.formatted, value, ir.literal(node.conversion), spec)
             case _:
                 self.refuse(node, type(node).__name__)
 
-    def short_circuit(self, values: Iterator[Atom], count: int, until: bool) -> Atom:
+    def short_circuit(self, values: Iterator[ir.Atom], count: int, until: bool) -> ir.Atom:
         """Write so many values one by one, until one is as given; give the last."""
         name = self.hide("")
         after = self.new_block()
@@ -123,7 +113,7 @@ class Expressions(functions.Functions):
         self.draft = self.seal(after)
         return self.result(name)
 
-    def compared(self, node: ast.Compare) -> Iterator[Atom]:
+    def compared(self, node: ast.Compare) -> Iterator[ir.Atom]:
         """Write the comparisons of a chain one by one."""
         left = self.expression(node.left)
         for op, right in zip(node.ops, node.comparators, strict=True):
@@ -131,21 +121,21 @@ class Expressions(functions.Functions):
             yield self.emit(syntax.COMPARISONS[type(op)], left, value)
             left = value
 
-    def attribute(self, node: ast.Attribute) -> Atom:
+    def attribute(self, node: ast.Attribute) -> ir.Atom:
         value = self.expression(node.value)
-        if isinstance(value, Constant) and value.value is np.add and node.attr == "at":
-            return function_named(runtime.accumulate_at)
-        if isinstance(value, Constant) and isinstance(value.value, ModuleType):
+        if isinstance(value, ir.Constant) and value.value is np.add and node.attr == "at":
+            return ir.function(runtime.accumulate_at)
+        if isinstance(value, ir.Constant) and isinstance(value.value, ModuleType):
             attribute = getattr(value.value, node.attr, runtime.UNDEFINED)
             if attribute is runtime.UNDEFINED or runtime.is_static(attribute):
-                return Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
-        return self.emit(getattr, value, literal(node.attr))
+                return ir.Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
+        return self.emit(getattr, value, ir.literal(node.attr))
 
-    def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
+    def sequence(self, nodes: Sequence[ast.expr]) -> ir.Variable:
         """Return a tuple of expressions, some of them starred."""
         if not any(isinstance(node, ast.Starred) for node in nodes):
             return self.emit(runtime.make_tuple, *[self.expression(node) for node in nodes])
-        parts: list[Atom] = []
+        parts: list[ir.Atom] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 parts.append(self.iterable(node.value))
@@ -153,9 +143,9 @@ class Expressions(functions.Functions):
                 parts.append(self.emit(runtime.make_tuple, self.expression(node)))
         return self.emit(runtime.joined, *parts)
 
-    def dict(self, node: ast.Dict) -> Variable:
-        parts: list[Atom] = []
-        items: list[Atom] = []
+    def dict(self, node: ast.Dict) -> ir.Variable:
+        parts: list[ir.Atom] = []
+        items: list[ir.Atom] = []
         for key, value in zip(node.keys, node.values, strict=True):
             if key is not None:
                 items += [self.expression(key), self.expression(value)]
@@ -166,19 +156,19 @@ class Expressions(functions.Functions):
             items = []
         if items or not parts:
             parts.append(self.emit(runtime.make_dict, *items))
-        if len(parts) == 1 and None not in node.keys and isinstance(parts[0], Variable):
+        if len(parts) == 1 and None not in node.keys and isinstance(parts[0], ir.Variable):
             return parts[0]
         return self.emit(runtime.merged, *parts)
 
     # Calls
 
-    def call(self, node: ast.Call) -> Atom:
+    def call(self, node: ast.Call) -> ir.Atom:
         if isinstance(node.func, ast.Name) and self.name_of(node.func.id) in self.shared:
             return self.call_shared(node, self.name_of(node.func.id))
         function = self.expression(node.func)
-        name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
-        value = value_of(function)
-        if isinstance(function, Constant) and runtime.is_in(value, runtime.WRITERS):
+        name = function.text.split(".")[-1] if isinstance(function, ir.Constant) else ""
+        value = ir.value_of(function)
+        if isinstance(function, ir.Constant) and runtime.is_in(value, runtime.WRITERS):
             return self.write_call(function, node)
         if runtime.is_in(value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[value], node)
@@ -190,7 +180,7 @@ class Expressions(functions.Functions):
             )
         if runtime.is_in(value, syntax.IN_PLACE) and len(node.args) == 2:
             applied = syntax.IN_PLACE[value]
-            constant = Constant(applied, f"operator.{applied.__name__}")
+            constant = ir.Constant(applied, f"operator.{applied.__name__}")
             return self.emit(runtime.augmented, constant, *map(self.expression, node.args))
         is_ufunc = isinstance(value, np.ufunc)
         if is_ufunc and any(keyword.arg == "where" for keyword in node.keywords):
@@ -200,33 +190,35 @@ class Expressions(functions.Functions):
             result = self.call(call)
             array = self.expression(out)
             fitting = self.emit(runtime.fitting, result, array)
-            self.emit(runtime.exchange, array, literal(...), fitting)
+            self.emit(runtime.exchange, array, ir.literal(...), fitting)
             return array
         if may_write(function, node):
             self.fail(f"out of {name or 'such a call'}", "assign the result: y[:] = ...", node)
         first = node.args[0] if len(node.args) == 1 else None
         if isinstance(first, ast.GeneratorExp) and name in syntax.CONSUMERS:
-            args: list[Atom] = [self.comprehension(first.elt, first.generators)]
+            args: list[ir.Atom] = [self.comprehension(first.elt, first.generators)]
         elif syntax.is_spread(node):
             return self.spread(function, node)
         else:
             args = [self.argument(arg, function) for arg in node.args]
         keywords = tuple([(k.arg or "", self.expression(k.value)) for k in node.keywords])
         self.line = node.lineno
-        return self.emit_call(Call(function, tuple(args), keywords))
+        return self.emit_call(ir.Call(function, tuple(args), keywords))
 
-    def write_call(self, function: Constant, node: ast.Call) -> Atom:
+    def write_call(self, function: ir.Constant, node: ast.Call) -> ir.Atom:
         """Write a call of a function that writes its second argument to the first."""
         if len(node.args) != 2 or node.keywords:
             self.fail(f"{function.text}() with other arguments", "assign to items", node)
         array, value = map(self.expression, node.args)
         index = self.emit(runtime.WRITERS[function.value], array)
         self.emit(runtime.exchange, array, index, value)
-        return literal(None)
+        return ir.literal(None)
 
-    def argument(self, node: ast.expr, function: Atom) -> Atom:
+    def argument(self, node: ast.expr, function: ir.Atom) -> ir.Atom:
         """Return an argument; of a built-in function that goes through an iterator, the items."""
-        is_builtin = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
+        is_builtin = isinstance(function, ir.Constant) and not isinstance(
+            function.value, FunctionType
+        )
         if isinstance(node, ast.Call) and is_builtin and self.makes_iterator(node):
             return self.emit(runtime.items_of, self.call(node))
         return self.expression(node)
@@ -252,7 +244,7 @@ class Expressions(functions.Functions):
             case _:
                 return None
 
-    def spread(self, function: Atom, node: ast.Call) -> Variable:
+    def spread(self, function: ir.Atom, node: ast.Call) -> ir.Variable:
         """Return a call with ``*args`` or ``**kwargs``."""
         args = self.sequence(node.args)
         keys: list[ast.expr | None] = [
@@ -296,15 +288,15 @@ class Expressions(functions.Functions):
             case _:
                 self.split(self.expression(test), yes, no)
 
-    def split(self, condition: Atom, yes: blocks.OpenBlock, no: blocks.OpenBlock) -> None:
+    def split(self, condition: ir.Atom, yes: blocks.OpenBlock, no: blocks.OpenBlock) -> None:
         if yes is no:
             self.jump(yes)
         else:
-            self.leave(Branch(no.index, unless=condition), Branch(yes.index))
+            self.leave(ir.Branch(no.index, unless=condition), ir.Branch(yes.index))
 
     # Comprehensions, and what loops share with them
 
-    def assign(self, target: ast.expr, value: Atom) -> None:
+    def assign(self, target: ast.expr, value: ir.Atom) -> None:
         match target:
             case ast.Name():
                 self.write(self.name_of(target.id), value)
@@ -314,7 +306,7 @@ class Expressions(functions.Functions):
                 array, index = self.expression(target.value), self.expression(target.slice)
                 self.emit(runtime.exchange, array, index, value)
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
-                self.emit(runtime.exchange, self.expression(target), literal(...), value)
+                self.emit(runtime.exchange, self.expression(target), ir.literal(...), value)
             case ast.Attribute(attr="shape"):
                 subject = "another shape of an array that other names may hold"
                 self.fail(subject, "write x = x.reshape(shape)", target)
@@ -323,27 +315,27 @@ class Expressions(functions.Functions):
             case _:
                 self.fail("this assignment", "assign to names", target)
 
-    def unpack(self, targets: Sequence[ast.expr], value: Atom) -> None:
+    def unpack(self, targets: Sequence[ast.expr], value: ir.Atom) -> None:
         starred = [i for i, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
             sizes = starred[0], len(targets) - starred[0] - 1
-            items = self.emit(runtime.unpacked_star, value, *map(literal, sizes))
+            items = self.emit(runtime.unpacked_star, value, *map(ir.literal, sizes))
         else:
-            items = self.emit(runtime.unpacked, value, literal(len(targets)))
+            items = self.emit(runtime.unpacked, value, ir.literal(len(targets)))
         parts = [
-            self.emit(operator.getitem, items, literal(i), name=name_in(target))
+            self.emit(operator.getitem, items, ir.literal(i), name=name_in(target))
             for i, target in enumerate(targets)
         ]
         for target, part in zip(targets, parts, strict=True):
             self.assign(target.value if isinstance(target, ast.Starred) else target, part)
 
-    def iterable(self, node: ast.expr) -> Atom:
+    def iterable(self, node: ast.expr) -> ir.Atom:
         self.line: int = node.lineno
         items = self.call(node) if isinstance(node, ast.Call) else self.expression(node)
         return self.emit(runtime.items_of, items)
 
     def for_each(
-        self, items: Atom, target: ast.expr, body: Callable[[blocks.OpenBlock], None]
+        self, items: ir.Atom, target: ast.expr, body: Callable[[blocks.OpenBlock], None]
     ) -> blocks.OpenBlock:
         """Write a loop over items; ``body`` is given the block that goes on with the next one.
 
@@ -351,7 +343,7 @@ class Expressions(functions.Functions):
             The block where the items are through, to be entered.
         """
         counter = self.hide("index")
-        self.write(counter, literal(0))
+        self.write(counter, ir.literal(0))
         head, inside, step, outside = (self.new_block() for _ in range(4))
         self.jump(head)
         self.draft: blocks.OpenBlock | None = head
@@ -365,14 +357,16 @@ class Expressions(functions.Functions):
         self.enter(step)
         if self.draft is not None:
             index = self.read(counter, self.draft)
-            self.write(counter, self.emit(operator.add, index, literal(1)))
+            self.write(counter, self.emit(operator.add, index, ir.literal(1)))
         self.jump(head)
         self.seal(head)
         return outside
 
-    def comprehension(self, element: ast.expr, generators: Sequence[ast.comprehension]) -> Variable:
+    def comprehension(
+        self, element: ast.expr, generators: Sequence[ast.comprehension]
+    ) -> ir.Variable:
         chain = self.hide("chain")
-        self.write(chain, literal(None))
+        self.write(chain, ir.literal(None))
         self.scope.renamed.append({})
         self.generate(chain, element, generators)
         self.scope.renamed.pop()
@@ -439,10 +433,10 @@ def with_out(value: Any, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:
     return ast.copy_location(ast.Call(node.func, args, node.keywords), node), last
 
 
-def may_write(function: Atom, node: ast.Call) -> bool:
+def may_write(function: ir.Atom, node: ast.Call) -> bool:
     """Return whether a call that is not split may write its result to an array."""
-    place = runtime.place_of_out(value_of(function))
-    if isinstance(node.func, ast.Attribute) and not isinstance(function, Constant):
+    place = runtime.place_of_out(ir.value_of(function))
+    if isinstance(node.func, ast.Attribute) and not isinstance(function, ir.Constant):
         place = runtime.place_of_out_of_method(node.func.attr)
     names = [keyword.arg for keyword in node.keywords]
     return place is not None and ("out" in names or place < len(node.args))

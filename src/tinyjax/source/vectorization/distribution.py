@@ -10,12 +10,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax._primitives.dot import DotParams
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.broadcast import (
-    BroadcastParams,
-    broadcast_in_dim_p,
-    reduce_sum_p,
-)
+from tinyjax.core.primitives import broadcast, elementwise as ew, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, program_rules, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values import Array
@@ -52,7 +47,7 @@ def _masked(loop: CountedLoop, x: jx.Atom) -> MaskedOperand | None:
     if not (isinstance(other, jx.Lit) and jx.is_zero(other)):
         return None
     spread = loop.indices.definitions.get(where)
-    if spread is None or not isinstance(spread.params, BroadcastParams):
+    if spread is None or not isinstance(spread.params, broadcast.BroadcastParams):
         return None
     return MaskedOperand(operand, spread.inputs[0], spread.params.dims)
 
@@ -106,9 +101,9 @@ class Product:
             return _passed_on(row, self.eqn)
         mask, dims = self.mask
         where = jx.Var(mask.aval.with_shape(out.aval.shape))
-        spread, zero = BroadcastParams(out.aval.shape, dims), jx.zero_literal(out.aval)
+        spread, zero = broadcast.BroadcastParams(out.aval.shape, dims), jx.zero_literal(out.aval)
         return [
-            jx.JaxprEqn(broadcast_in_dim_p, (mask,), spread, (where,), source),
+            jx.JaxprEqn(broadcast.broadcast_in_dim_p, (mask,), spread, (where,), source),
             jx.JaxprEqn(ew.select_p, (where, row, zero), NO_PARAMS, (out,), source),
         ]
 
@@ -141,7 +136,7 @@ class WindowSum:
             eqn: the equation.
             own: what differs between iterations.
         """
-        if not (is_product(eqn) or eqn.primitive is reduce_sum_p):
+        if not (is_product(eqn) or eqn.primitive is broadcast.reduce_sum_p):
             return None
         (out,) = eqn.out_binders
         is_number = not out.aval.shape and out.aval.dtype.kind in "iufc"

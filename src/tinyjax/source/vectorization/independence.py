@@ -13,13 +13,8 @@ from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.primitives import broadcast, elementwise as ew, shape as sh, slicing
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules
 from tinyjax.core.values import Array
+from tinyjax.source.vectorization import loops
 from tinyjax.source.vectorization.accesses import OwnPart, OwnWindow, PartProgram, uses_of
-from tinyjax.source.vectorization.loops import (
-    CountedLoop,
-    Obstacle,
-    batched,
-    is_product,
-)
 
 # ``python -m benchmarks.vectorization`` measures both thresholds, on both sides of each.
 
@@ -41,7 +36,7 @@ class IndependentIterations:
         program: the program of an iteration, which takes parts.
     """
 
-    loop: CountedLoop
+    loop: loops.CountedLoop
     own: Mapping[jx.Var, OwnPart | OwnWindow]
     terms: Mapping[jx.Var, jx.Var]
     program: PartProgram
@@ -69,7 +64,7 @@ class IndependentIterations:
             self.terms.get(x, out) for x, out in zip(loop.carry, outs, strict=False)
         ]
         whole = program_rules.dce(jx.Jaxpr(tuple(names), tuple(program.eqns), tuple(outs)))
-        results, places = batched(whole, loop.length, args, axes)
+        results, places = loops.batched(whole, loop.length, args, axes)
         after: list[Array] = []
         for x, out, result, axis in zip(loop.carry, body.outs, results, places, strict=False):
             changed = self.own.get(x)
@@ -106,18 +101,18 @@ class IndependentIterations:
         }
 
     @property
-    def obstacle(self) -> Obstacle | None:
+    def obstacle(self) -> loops.Obstacle | None:
         """Return why making all iterations at once would not be faster; None if it would."""
         program = self.program
         sources = [*self.loop.slices, *program.reads.values()]
         sources += [program.names[x] for x in self.own]
         differing = program_rules.dependents(program.eqns, sources)
         if _gathers(program.eqns, differing):
-            return Obstacle.GATHERED
+            return loops.Obstacle.GATHERED
         sizes = _sizes(program.eqns, differing)
-        if max(sizes, default=0) >= LONG and not any(map(is_product, program.eqns)):
-            return Obstacle.LONG
-        return Obstacle.MEMORY if self.loop.length * sum(sizes) > MOST_ELEMENTS else None
+        if max(sizes, default=0) >= LONG and not any(map(loops.is_product, program.eqns)):
+            return loops.Obstacle.LONG
+        return loops.Obstacle.MEMORY if self.loop.length * sum(sizes) > MOST_ELEMENTS else None
 
 
 def _gathers(eqns: Sequence[jx.JaxprEqn], differing: Set[jx.Atom]) -> bool:
@@ -167,7 +162,7 @@ def _is_plain(eqn: jx.JaxprEqn) -> bool:
     return eqn.primitive.rules.evaluate is None
 
 
-def _terms(loop: CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
+def _terms(loop: loops.CountedLoop) -> dict[jx.Var, list[jx.JaxprEqn]]:
     """Return the parameters that an iteration only adds to, with the additions."""
     body = loop.body.jaxpr
     uses = Counter([*[x for eqn in body.eqns for x in eqn.inputs], *body.outs])
@@ -207,23 +202,23 @@ def _total(x: jx.Var, additions: Sequence[jx.JaxprEqn]) -> tuple[list[jx.JaxprEq
     return eqns, total
 
 
-def independent(loop: CountedLoop) -> IndependentIterations | Obstacle:
+def independent(loop: loops.CountedLoop) -> IndependentIterations | loops.Obstacle:
     """Return a loop whose iterations are made at once, or why they cannot be."""
     body = loop.body.jaxpr
     if not all(map(_is_plain, body.eqns)):
-        return Obstacle.CONTROL_FLOW
+        return loops.Obstacle.CONTROL_FLOW
     sums = _terms(loop)
     pairs = zip(loop.carry, body.outs, strict=False)
     changed = {x: out for x, out in pairs if out is not x and x not in sums}
     uses = uses_of(loop.indices, [*changed])
     if not all(uses.parts.values()):
-        return Obstacle.SHARED
+        return loops.Obstacle.SHARED
     if any(
         uses.owners.get(out) is not (x if x in uses.parts else None) for x, out in changed.items()
     ):
-        return Obstacle.CARRIED
+        return loops.Obstacle.CARRIED
     if not uses.owners.keys().isdisjoint(body.outs[len(loop.carry) :]):
-        return Obstacle.CARRIED
+        return loops.Obstacle.CARRIED
     differing = program_rules.dependents(body.eqns, [*loop.slices, *loop.carry])
     own = {
         x: uses.window(x, min(parts, key=lambda part: part.axis), loop.indices, differing)
