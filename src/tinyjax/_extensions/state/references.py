@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, errors, tree
 from tinyjax._base import frames, records
 from tinyjax._extensions.parallel.sharding import Sharding
 from tinyjax._primitives.bitcast import BitcastParams, bitcast_convert_type_p
@@ -25,14 +25,6 @@ from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, 
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.core.values import Array, ArrayLike, avals as av, concrete, operands as opd
-from tinyjax.errors import (
-    ArgumentError,
-    IndexingError,
-    RefError,
-    described,
-    shortened,
-    type_name,
-)
 
 _role = "indexes"  # see ``frames.Role``
 
@@ -247,7 +239,7 @@ def cells_in(recorder: staging.Recorder) -> Mapping[Ref, RefCell]:
 def check_given_once(refs: Sequence[Ref], api_name: str) -> None:
     """Raise where a function is given a reference twice, or one that it uses besides."""
     if len({*refs}) < len(refs):
-        raise RefError(
+        raise errors.RefError(
             f"{api_name} is given a Ref twice, or one that it uses from outside as well. It may "
             "know a Ref by one name only."
         )
@@ -284,7 +276,9 @@ class Ref(av.Typed):
 
     def __init__(self, value: Array) -> None:
         if not isinstance(value, Array):
-            raise ArgumentError(f"Ref holds an array, but got {described(value)}: see new_ref.")
+            raise errors.ArgumentError(
+                f"Ref holds an array, but got {errors.described(value)}: see new_ref."
+            )
         self.aval = value.aval.strip_weak()
         self._cell = RefCell(value, current_trace())
         self._ended = ""
@@ -339,7 +333,7 @@ class Ref(av.Typed):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise ArgumentError("a Ref without axes has no length.")
+            raise errors.ArgumentError("a Ref without axes has no length.")
         return self.shape[0]
 
     @property
@@ -384,7 +378,7 @@ class Ref(av.Typed):
         return iter(self[...])
 
     def __jax_array__(self) -> Array:
-        raise RefError(
+        raise errors.RefError(
             f"a Ref of type {self.aval} is no array: read it, ref[...]. One can be an argument of "
             "what jit, vmap, scan, cond, switch, checkpoint and custom_vjp make of a function and "
             "of jvp, and of no other transformation's."
@@ -417,7 +411,7 @@ class Ref(av.Typed):
         """
         bound, trace = bound_cells.get().get(self), current_trace()
         if self._ended and bound is None:
-            raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
+            raise errors.RefError(f"a Ref of type {self.aval} is used {self._ended}.")
         cell = self._cell if bound is None else bound
         home = cell.trace
         crossed: list[staging.Recorder] = []
@@ -435,7 +429,7 @@ class Ref(av.Typed):
                     break
                 crossed.append(trace)
             elif trace.stages:
-                raise RefError(
+                raise errors.RefError(
                     f"a Ref of type {self.aval} that was made outside is used in the "
                     f"{trace.describe()}, which keeps no state. jit, scan, while_loop, fori_loop, "
                     "map, cond, switch and checkpoint do; control flow that is staged from its "
@@ -443,7 +437,7 @@ class Ref(av.Typed):
                     "return the new value."
                 )
             elif trace.parent is trace:
-                raise RefError(
+                raise errors.RefError(
                     f"a Ref of type {self.aval} that was made in the {home.describe()} is used "
                     "outside of it. Return ref[...], an array."
                 )
@@ -460,18 +454,18 @@ class Ref(av.Typed):
     def _is_usable(self) -> bool:
         try:
             self._own()
-        except RefError:
+        except errors.RefError:
             return False
         return True
 
     def _write(self, value: Array) -> None:
         cell = self._own()
         if (value.shape, value.dtype) != (self.shape, self.dtype):
-            raise RefError(
+            raise errors.RefError(
                 f"a Ref of type {self.aval} keeps its type, but {value.aval} was to be written."
             )
         if isinstance(value, Tracer) and not _is_within(value._trace, cell.trace):
-            raise RefError(
+            raise errors.RefError(
                 f"a value that depends on what is transformed by the {value._trace.describe()} was "
                 f"to be written to a Ref of type {self.aval} that was made outside of it. Make the "
                 "Ref inside, or return the value; lax.stop_gradient(value) has no derivative, and "
@@ -607,8 +601,8 @@ def _with_bits(x: Array, dtype: dtypes.DType) -> Array:
     return out
 
 
-def _written_twice() -> RefError:
-    return RefError(
+def _written_twice() -> errors.RefError:
+    return errors.RefError(
         "a Ref is written to in control flow that is staged from its source, where it may "
         "be staged twice. Use scan, while_loop, fori_loop or cond of tinyjax.lax there."
     )
@@ -633,7 +627,7 @@ def _check_bounds(index: Any, aval: av.ShapedArray) -> None:
         if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
             size = aval.shape[axis] if axis < aval.ndim else None
             if size is not None and not -size <= part < size:
-                raise IndexingError(
+                raise errors.IndexingError(
                     f"index {part} is out of bounds for axis {axis}, of size {size}, of a Ref of "
                     f"type {aval}."
                 )
@@ -684,7 +678,7 @@ class RefView(av.Typed):
         return _At(self)
 
     def __jax_array__(self) -> Array:
-        raise RefError(
+        raise errors.RefError(
             f"a part of a Ref, of type {self.aval}, is no array: read it, ref.at[...][...]."
         )
 
@@ -809,7 +803,9 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
         (16.0, 32.0)
     """
     if memory_space is not None:
-        raise ArgumentError(f"new_ref takes no memory_space, but got {shortened(memory_space)}.")
+        raise errors.ArgumentError(
+            f"new_ref takes no memory_space, but got {errors.shortened(memory_space)}."
+        )
     array = opd.as_array(init_val)
     if array is init_val:
         array = _another(array)
@@ -853,10 +849,10 @@ def free_ref(ref: Ref) -> None:
 
 def _end(ref: Ref, name: str) -> Array:
     if not isinstance(ref, Ref):
-        raise ArgumentError(f"{name} takes a Ref, but got {type_name(ref)}.")
+        raise errors.ArgumentError(f"{name} takes a Ref, but got {errors.type_name(ref)}.")
     cell = ref._own()
     if cell is not ref._cell or current_trace() is not cell.trace:
-        raise RefError(
+        raise errors.RefError(
             f"{name} of a Ref of type {ref.aval} is called in another function than made it, which "
             "may not be run, or be run many times. Call it where the Ref was made."
         )
@@ -1020,9 +1016,9 @@ class _RefHolder(RefsHolder):
         places, by = whole_places(leaves), f"the jvp of {frames.describe_function(fun)}"
         for i in places:
             if dtypes.is_inexact(leaves[i].dtype) and not isinstance(directions[i], Ref):
-                raise RefError(
+                raise errors.RefError(
                     f"{by}: {leaf_path('primals', treedef, i)} is a Ref, and so its tangent must "
-                    f"be one, but got {described(directions[i])}. Write new_ref(tangent)."
+                    f"be one, but got {errors.described(directions[i])}. Write new_ref(tangent)."
                 )
         held = [x for x in directions if isinstance(x, Ref)]
         check_given_once([*[leaves[i] for i in places], *held], by)

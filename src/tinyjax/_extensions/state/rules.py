@@ -7,14 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-from tinyjax._extensions.state.references import (
-    ForeignCell,
-    Ref,
-    RefCell,
-    bound_cells,
-    decoded,
-    encoded,
-)
+from tinyjax._extensions.state import references
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 from tinyjax.errors import RefError
@@ -33,7 +26,7 @@ class RuleState:
         refs: the references.
     """
 
-    refs: Sequence[Ref]
+    refs: Sequence[references.Ref]
 
     @property
     def avals(self) -> list[av.ShapedArray]:
@@ -44,7 +37,7 @@ class RuleState:
         """Return the operands of the call."""
         return [ref.contents for ref in self._all()]
 
-    def _all(self) -> list[Ref]:
+    def _all(self) -> list[references.Ref]:
         return [*[ref.backward for ref in self.refs], *self.refs]
 
     def split(self, values: Sequence[T]) -> tuple[Sequence[T], Sequence[T], Sequence[T]]:
@@ -59,7 +52,7 @@ class RuleState:
         """Call a function with these contents, and return the final ones."""
         trace = tr.current_trace()
         values = zip(self._all(), (*states, *contents), strict=True)
-        cells = {ref: RefCell(x, trace) for ref, x in values}
+        cells = {ref: references.RefCell(x, trace) for ref, x in values}
         return _run_with_cells(cells, fun), [cells[ref].value for ref in self.refs]
 
     def run_backward(
@@ -76,15 +69,17 @@ class RuleState:
             Its result, and the new cotangents.
         """
         trace = tr.current_trace()
-        cells: dict[Ref, RefCell] = {}
+        cells: dict[references.Ref, references.RefCell] = {}
         for ref, ct in zip(self.refs, cotangents, strict=True):
             if isinstance(ct, Array):
-                cells[ref] = RefCell(decoded(ct, ref.aval), trace)
+                cells[ref] = references.RefCell(references.decoded(ct, ref.aval), trace)
             else:
                 cells[ref] = _refusing(ref, name, trace)
         result = _run_with_cells(cells, fun)
         after = [
-            ct if not isinstance(ct, Array) or not cell.is_written else encoded(cell.value)
+            ct
+            if not isinstance(ct, Array) or not cell.is_written
+            else references.encoded(cell.value)
             for cell, ct in zip(cells.values(), cotangents, strict=True)
         ]
         return result, after
@@ -98,12 +93,12 @@ class RuleState:
         return results
 
 
-def _run_with_cells(cells: Mapping[Ref, RefCell], fun: Callable[[], T]) -> T:
-    with tr.assigned(bound_cells, {**bound_cells.get(), **cells}):
+def _run_with_cells(cells: Mapping[references.Ref, references.RefCell], fun: Callable[[], T]) -> T:
+    with tr.assigned(references.bound_cells, {**references.bound_cells.get(), **cells}):
         return fun()
 
 
-def _refusing(ref: Ref, name: str, trace: tr.Trace) -> RefCell:
+def _refusing(ref: references.Ref, name: str, trace: tr.Trace) -> references.RefCell:
     def refuse(*_: Any) -> NoReturn:
         raise RefError(
             f"the backward rule of {name} uses a Ref of type {ref.aval}, but nothing passes on "
@@ -111,4 +106,4 @@ def _refusing(ref: Ref, name: str, trace: tr.Trace) -> RefCell:
             "vjp or jacrev differentiates, and let vmap map over it as an argument."
         )
 
-    return ForeignCell(refuse, refuse, trace)
+    return references.ForeignCell(refuse, refuse, trace)

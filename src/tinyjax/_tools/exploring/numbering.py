@@ -16,14 +16,7 @@ import numpy as np
 from tinyjax._base import frames, pycode
 from tinyjax._extensions.costs import Work, iterations, programs_run
 from tinyjax._extensions.host import plans
-from tinyjax._tools.exploring.model import (
-    Computation,
-    EquationView,
-    Explored,
-    Line,
-    Moment,
-    PendingValue,
-)
+from tinyjax._tools.exploring import model
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx
 
@@ -177,11 +170,11 @@ class LineNumbers:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def finish(
-        self, equations: tuple[EquationView, ...], waiting: tuple[PendingValue, ...]
-    ) -> tuple[Line, ...]:
+        self, equations: tuple[model.EquationView, ...], waiting: tuple[model.PendingValue, ...]
+    ) -> tuple[model.Line, ...]:
         """Return the lines with the costs of their equations."""
         lines = [
-            Line(file, number, linecache.getline(file, number).rstrip())
+            model.Line(file, number, linecache.getline(file, number).rstrip())
             for file, number in self._numbers
         ]
         of_lines: list[list[int]] = [[] for _ in lines]
@@ -214,7 +207,7 @@ _AROUND: Final = 8
 _DIRECTIONS: Final[tuple[frames.Direction, ...]] = ("forward", "tangent", "backward")
 
 
-def page(seen: Explored) -> str:
+def page(seen: model.Explored) -> str:
     """Return the page of an exploration."""
     template = files("tinyjax._tools.exploring").joinpath("page.html").read_text(encoding="utf-8")
     # "<" begins neither the end of a script nor a comment in JSON that has none
@@ -224,7 +217,7 @@ def page(seen: Explored) -> str:
     return f"{before}{html.escape(seen.name)}, explored{middle}{data}{after}"
 
 
-def contents(seen: Explored) -> dict[str, Any]:
+def contents(seen: model.Explored) -> dict[str, Any]:
     """Return the data of the page's script; -1 is no line."""
     stablehlo = _shortened(seen.stablehlo)
     return {
@@ -284,7 +277,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     return shown
 
 
-def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
+def _hlo(computations: Sequence[model.Computation]) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     room = _LONGEST_TEXT
     for computation in computations:
@@ -302,14 +295,14 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
     return entries
 
 
-def _thinned(moments: Sequence[Moment]) -> list[Moment]:
+def _thinned(moments: Sequence[model.Moment]) -> list[model.Moment]:
     """Of many moments the one of each stretch with most memory."""
     size = -(-len(moments) // _MOST_MOMENTS) or 1
     stretches = [moments[i : i + size] for i in range(0, len(moments), size)]
     return [max(stretch, key=lambda m: m.nbytes) for stretch in stretches]
 
 
-def _waiting(seen: Explored) -> list[list[Any]]:
+def _waiting(seen: model.Explored) -> list[list[Any]]:
     """Return the rows of values that wait for a backward pass, by their line, the largest first."""
     by_line: defaultdict[int, list[int]] = defaultdict(list)
     for value in seen.waiting:
@@ -325,7 +318,7 @@ def _waiting(seen: Explored) -> list[list[Any]]:
     return rows
 
 
-def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
+def _files(lines: Sequence[model.Line]) -> list[dict[str, Any]]:
     """Return the files that lines are in: for each these lines and those around them."""
     by_file: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for i, line in enumerate(lines):

@@ -11,21 +11,10 @@ from typing import Any, Literal, Required, TypedDict, TypeVar, TypeVarTuple, Unp
 
 from tinyjax import tree
 from tinyjax._base.frames import Applied
-from tinyjax.core.api.arguments import (
-    as_tangents,
-    check_per_argument,
-    within_budget,
-    without_tracers,
-)
+from tinyjax.core.api import arguments
 from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, drop_unsaved
 from tinyjax.core.primitives.shape import zero_tangent
-from tinyjax.core.tracing.calling import (
-    HOLDERS,
-    FlatFunction,
-    argument_path,
-    as_arrays,
-    whole_places,
-)
+from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.jvp import jvp_flat
@@ -151,24 +140,24 @@ def jvp(
         >>> float(value), float(tangent)
         (0.0, 2.0)
     """
-    check_per_argument("jvp", primals=primals, tangents=tangents)
+    arguments.check_per_argument("jvp", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    if refs := whole_places(leaves):
-        return HOLDERS[type(leaves[refs[0]])].jvp(fun, primals, tangents, has_aux)
-    args = as_arrays(leaves, fun, in_tree)
+    if refs := calling.whole_places(leaves):
+        return calling.HOLDERS[type(leaves[refs[0]])].jvp(fun, primals, tangents, has_aux)
+    args = calling.as_arrays(leaves, fun, in_tree)
 
     def path(i: int) -> str:
-        return argument_path(fun, in_tree, i)
+        return calling.argument_path(fun, in_tree, i)
 
     trees, avals = in_tree.children()[0], [x.aval for x in args]
-    directions = as_tangents(tuple(tangents), trees, avals, "tangents", fun, path, "jvp")
-    flat = FlatFunction(fun, in_tree, has_aux)
+    directions = arguments.as_tangents(tuple(tangents), trees, avals, "tangents", fun, path, "jvp")
+    flat = calling.FlatFunction(fun, in_tree, has_aux)
     outs, out_tangents = jvp_flat(flat, args, directions, fun)
     value = tree.unflatten(flat.out_tree, outs)
     pairs = zip(outs, out_tangents, strict=True)
     filled = [zero_tangent(o.aval) if t is ZERO else t for o, t in pairs]
     tangent = tree.unflatten(flat.out_tree, filled)
-    return (value, tangent, without_tracers(flat.aux)) if has_aux else (value, tangent)
+    return (value, tangent, arguments.without_tracers(flat.aux)) if has_aux else (value, tangent)
 
 
 @overload
@@ -262,14 +251,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         (9.0, 6.0, 12.0)
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
-    args = as_arrays(leaves, fun, in_tree)
-    flat = FlatFunction(fun, in_tree, has_aux)
+    args = calling.as_arrays(leaves, fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     structure = Structure.describe(linearized, args, in_tree, flat, fun)
     tangent_map = TangentMap(linearized.residuals, structure)
     if has_aux:
-        return value, tangent_map, without_tracers(flat.aux)
+        return value, tangent_map, arguments.without_tracers(flat.aux)
     return value, tangent_map
 
 
@@ -384,10 +373,10 @@ def vjp(
         [3.0, 2.0]
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
-    args = as_arrays(leaves, fun, in_tree)
+    args = calling.as_arrays(leaves, fun, in_tree)
     applied = Applied("vjp", fun)
-    budgeted = fun if memory_budget is None else within_budget(applied, memory_budget)
-    flat = FlatFunction(budgeted, in_tree, has_aux)
+    budgeted = fun if memory_budget is None else arguments.within_budget(applied, memory_budget)
+    flat = calling.FlatFunction(budgeted, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, applied, transposed=True)
     structure = Structure.describe(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
@@ -395,4 +384,6 @@ def vjp(
         residuals = drop_unsaved(residuals, structure, saveable_args)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(tuple(residuals), structure)
-    return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)
+    return (
+        (value, pull_back, arguments.without_tracers(flat.aux)) if has_aux else (value, pull_back)
+    )

@@ -12,14 +12,7 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax._base import lazy
 from tinyjax._base.frames import describe_function, imitate
-from tinyjax.core.control_flow import common
-from tinyjax.core.control_flow.bodies import (
-    LoopBody,
-    LoopOperands,
-    cotangents_of,
-    first_tangents,
-    grown,
-)
+from tinyjax.core.control_flow import bodies, common
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     ScanParams,
@@ -256,7 +249,7 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
     args, given = body.operands(primals), body.operands(tangents)
     nonzero = body.tangents(body.operands(prim.nonzeros(tangents)))
     with_tangents, nonzero_out = body.with_tangents(nonzero)
-    outs = bind_scan(with_tangents, args + first_tangents(args, given, nonzero), params)
+    outs = bind_scan(with_tangents, args + bodies.first_tangents(args, given, nonzero), params)
     after, after_tangents = outs.divided(body.out_avals)
     return after.flat, prim.with_zeros(nonzero_out, after_tangents.flat)
 
@@ -265,7 +258,7 @@ def linearize_stacking(
     primals: prim.Arrays,
     nonzero: Sequence[bool],
     params: ScanParams,
-    halves: tuple[LoopOperands[bool], LinearizedJaxpr] | None = None,
+    halves: tuple[bodies.LoopOperands[bool], LinearizedJaxpr] | None = None,
 ) -> prim.LinearizeResult:
     """Run a loop that stacks the residuals of every iteration, for a loop over those.
 
@@ -287,13 +280,13 @@ def linearize_stacking(
     reading, values, eqns, names = kept.read(lin, args, outs[num_outs:], params)
     reading += nonzero_in.cut(lin.tangent.in_binders[len(lin.forwarded) :])
     renamed, tangent_outs = program_rules.renamed(lin.tangent, names)
-    tangent = LoopBody.make(reading, (*eqns, *renamed), tangent_outs)
+    tangent = bodies.LoopBody.make(reading, (*eqns, *renamed), tangent_outs)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         given = body.operands(prim.with_zeros(nonzero, tangents))
         return bind_scan(
             tangent,
-            values + first_tangents(args, given, nonzero_in),
+            values + bodies.first_tangents(args, given, nonzero_in),
             attrs.evolve(params, observer=common.in_phase(params.observer, "tangent")),
         ).flat
 
@@ -342,10 +335,10 @@ def _scan_transpose(
     known = _known_operands(args, linear, params)
     avals = body.in_avals.marked(linear)
     sums = [sh.zero_cotangent(aval) for aval in avals.consts]
-    last = cotangents_of(prim.marked(given.carry, linear.carry), avals.carry)
+    last = bodies.cotangents_of(prim.marked(given.carry, linear.carry), avals.carry)
     outs = bind_scan(
         body.transposed(linear, prim.nonzeros(given.ys)),
-        LoopOperands(known.consts, [*sums, *last], [*known.xs, *prim.present(given.ys)]),
+        bodies.LoopOperands(known.consts, [*sums, *last], [*known.xs, *prim.present(given.ys)]),
         attrs.evolve(
             params,
             reverse=not params.reverse,
@@ -357,17 +350,17 @@ def _scan_transpose(
 
 
 def _known_operands(
-    operands: LoopOperands[Array | prim.UndefinedPrimal],
-    linear: LoopOperands[bool],
+    operands: bodies.LoopOperands[Array | prim.UndefinedPrimal],
+    linear: bodies.LoopOperands[bool],
     params: ScanParams,
-) -> LoopOperands[Array]:
+) -> bodies.LoopOperands[Array]:
     """Return the values that a transposed body reads: constants, and slices by iteration.
 
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
     consts, xs = prim.defined(operands.consts), prim.defined(operands.xs)
     if all(linear.carry):
-        return LoopOperands(consts, (), xs)
+        return bodies.LoopOperands(consts, (), xs)
     body = params.loop_body
     dependent = program_rules.dependents(body.jaxpr.eqns, body.binders.marked(linear).flat)
     parts = [program_rules.independent_part(eqn, dependent) for eqn in body.jaxpr.eqns]
@@ -375,10 +368,10 @@ def _known_operands(
     first = prim.defined(operands.partitioned(linear)[0].carry)
     after, _ = prim.partition_list(linear.carry, body.results(body.jaxpr.outs).carry)
     eqns = [eqn for eqn in parts if eqn is not None]
-    forward = LoopBody.make(binders, eqns, (*after, *binders.carry))
+    forward = bodies.LoopBody.make(binders, eqns, (*after, *binders.carry))
     unobserved = attrs.evolve(params, observer=None)
-    stacks = bind_scan(forward, LoopOperands(consts, first, xs), unobserved).ys
-    return LoopOperands(consts, (), [*stacks, *xs])
+    stacks = bind_scan(forward, bodies.LoopOperands(consts, first, xs), unobserved).ys
+    return bodies.LoopOperands(consts, (), [*stacks, *xs])
 
 
 @scan_p.def_batch
@@ -392,12 +385,12 @@ def _scan_batch(
     """
     body = params.loop_body
     args, given = body.operands(values), body.operands(axes)
-    in_axes = LoopOperands(
+    in_axes = bodies.LoopOperands(
         common.at_front([axis is not None for axis in given.consts]),
         (),
         [None if axis is None else max(axis - 1, 0) for axis in given.xs],
     )
-    carry = grown(
+    carry = bodies.grown(
         given.each(lambda part: [axis is not None for axis in part]),
         lambda batched: [
             axis is not None for axis in body.batched(mapped, in_axes, batched.carry)[1].carry
@@ -407,7 +400,7 @@ def _scan_batch(
     consts = sh.batch_axes_in_front(args.consts, given.consts)
     xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(args.xs, given.xs, strict=True)]
     init = common.batched_state(mapped, args.carry, given.carry, carry)
-    outs = bind_scan(batched, LoopOperands(consts, init, xs), params)
+    outs = bind_scan(batched, bodies.LoopOperands(consts, init, xs), params)
     ys_axes = [None if axis is None else axis + 1 for axis in out_axes.ys]
     return outs.flat, (*common.at_front(carry), *ys_axes)
 

@@ -12,14 +12,7 @@ import attrs
 from tinyjax import dtypes, errors, tree
 from tinyjax._base.frames import describe_function
 from tinyjax._primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.core.control_flow import common
-from tinyjax.core.control_flow.bodies import (
-    LoopBody,
-    LoopOperands,
-    LoopResults,
-    first_tangents,
-    grown,
-)
+from tinyjax.core.control_flow import bodies, common
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     WhileParams,
@@ -169,7 +162,7 @@ def _while_jvp(
         staging.Staged(condition, ()),
         fixed,
         with_tangents,
-        args + first_tangents(args, given, nonzero),
+        args + bodies.first_tangents(args, given, nonzero),
         params,
     )
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
@@ -192,7 +185,7 @@ def _while_batch(
     consts = sh.batch_axes_in_front(args.consts, given.consts)
     in_fixed = common.at_front([axis is not None for axis in fixed_axes])
     marks = given.each(lambda part: [axis is not None for axis in part])
-    in_axes = LoopOperands(common.at_front(marks.consts), ())
+    in_axes = bodies.LoopOperands(common.at_front(marks.consts), ())
     k = params.num_body
     changes = [place != k + i for i, place in enumerate(forwarded_parameters(params.body))]
 
@@ -203,18 +196,18 @@ def _while_batch(
 
     def of_body(
         batched: Sequence[bool], mapped: prim.MappedAxis = mapped
-    ) -> tuple[LoopBody, LoopResults[batching.BatchAxis]]:
+    ) -> tuple[bodies.LoopBody, bodies.LoopResults[batching.BatchAxis]]:
         return params.loop_body.batched(mapped, in_axes, batched)
 
-    def iteration(batched: LoopOperands[bool]) -> Sequence[bool]:
+    def iteration(batched: bodies.LoopOperands[bool]) -> Sequence[bool]:
         if of_condition(batched.carry)[1] != (None,):
             return changes  # an example that ends early keeps state that others go on changing
         return [axis is not None for axis in of_body(batched.carry)[1].carry]
 
-    batched = grown(marks, iteration)
+    batched = bodies.grown(marks, iteration)
     condition, out_axes = of_condition(batched.carry)
     state = common.batched_state(mapped, args.carry, given.carry, batched.carry)
-    operands = LoopOperands(consts, state)
+    operands = bodies.LoopOperands(consts, state)
     if out_axes != (None,):
         programs = partial(of_condition, batched.carry), partial(of_body, batched.carry)
         outs = _bind_masked(mapped, params, programs, fixed, operands, batched)
@@ -229,11 +222,11 @@ def _bind_masked(
     params: WhileParams,
     programs: tuple[
         Callable[[prim.MappedAxis], batching.Batched],
-        Callable[[prim.MappedAxis], tuple[LoopBody, LoopResults[batching.BatchAxis]]],
+        Callable[[prim.MappedAxis], tuple[bodies.LoopBody, bodies.LoopResults[batching.BatchAxis]]],
     ],
     fixed: Sequence[Array],
-    operands: LoopOperands[Array],
-    batched: LoopOperands[bool],
+    operands: bodies.LoopOperands[Array],
+    batched: bodies.LoopOperands[bool],
 ) -> Sequence[Array]:
     """Bind a loop whose examples end at different times.
 
@@ -261,7 +254,7 @@ def _bind_masked(
     matters = differentiable or common.contains(params.body, "while", "rng_bit_generator")
     copies = matters and mapped.size and not common.meets_others(mapped, params.body)
 
-    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+    def iteration(args: bodies.LoopOperands[Array]) -> bodies.LoopResults[Array]:
         fixed, other = args.consts[len(condition.consts) : n], args.consts[n + skip :]
         going, *before = args.carry
         own: Sequence[Array] = [*other, *before]
@@ -276,15 +269,15 @@ def _bind_masked(
         test, _ = map_condition(common.with_mask(mapped, going, params.condition))
         (still,) = jx.eval_jaxpr(test.jaxpr, [*test.consts, *fixed, *after])
         still = ew.and_(going, still) if jx.effects(params.condition).any else still
-        return LoopResults([still, *after])
+        return bodies.LoopResults([still, *after])
 
     (going,) = jx.eval_jaxpr(condition.jaxpr, [*of_condition, *operands.carry])
-    masked = LoopOperands(consts, [going, *operands.carry])
-    avals = LoopOperands([x.aval for x in consts], [going.aval, *body.in_avals.carry])
+    masked = bodies.LoopOperands(consts, [going, *operands.carry])
+    avals = bodies.LoopOperands([x.aval for x in consts], [going.aval, *body.in_avals.carry])
     outs = bind_while(
         staging.stage(lambda going, *_: [reduce_or(going, (0,))], avals.carry),
         (),
-        LoopBody.stage(iteration, avals),
+        bodies.LoopBody.stage(iteration, avals),
         masked,
         params,
     )

@@ -17,6 +17,7 @@ import attrs
 from tinyjax._base import lazy
 from tinyjax._base.frames import Applied, ScopedSource, Source, named_scopes
 from tinyjax.config import Process, local_settings
+from tinyjax.core.tracing import staging, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -29,23 +30,6 @@ from tinyjax.core.tracing.primitive import (
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import dce, dependents
-from tinyjax.core.tracing.staging import (
-    FEW,
-    Hook,
-    Recorder,
-    Staged,
-    StagingTracer,
-    scoped_source,
-    stage,
-)
-from tinyjax.core.tracing.trace import (
-    EVAL,
-    CustomCall,
-    Running,
-    current_trace,
-    evaluated_source,
-    leak_check,
-)
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
@@ -59,7 +43,7 @@ P = TypeVar("P")
 keeping: Final[ContextVar[bool]] = ContextVar("tinyjax_keeping_residuals", default=False)
 
 
-class LinearTrace(Recorder):
+class LinearTrace(staging.Recorder):
     """A trace that records operations on its tracers, and passes all others on."""
 
     __slots__ = ()
@@ -68,19 +52,19 @@ class LinearTrace(Recorder):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         # of the many operands that a program may take the residuals come first
-        for arg in args if len(args) <= FEW else reversed(args):
-            if type(arg) is StagingTracer and arg._trace is self:
+        for arg in args if len(args) <= staging.FEW else reversed(args):
+            if type(arg) is staging.StagingTracer and arg._trace is self:
                 source: Source | None = None
                 if self.keeps_lines and (
-                    named_scopes.get() or type(evaluated_source()) is ScopedSource
+                    named_scopes.get() or type(tr.evaluated_source()) is ScopedSource
                 ):
-                    source = scoped_source()
+                    source = staging.scoped_source()
                 for adapter in self.adapters:
                     source = adapter.source(self, source)
                 return self.record(primitive, args, params, source)
         return self.parent.process(primitive, args, params)
 
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         if any(self.owns(x) for x in args):
             return call.record(self, args)
         return self.parent.process_custom_call(call, args)
@@ -88,10 +72,10 @@ class LinearTrace(Recorder):
 
 def stage_linear(
     fun: Callable[..., Sequence[Array]], avals: Sequence[ShapedArray], user_fun: Applied
-) -> Staged:
+) -> staging.Staged:
     """Record a linear function's operations on its arguments; others are computed now."""
-    linear = LinearTrace(current_trace(), user_fun)
-    with Running(linear, avals):
+    linear = LinearTrace(tr.current_trace(), user_fun)
+    with tr.Running(linear, avals):
         return linear.build(fun(*linear.new_inputs(avals)))
 
 
@@ -124,7 +108,7 @@ class LinearizedFunction:
     residuals: tuple[Array, ...]
     nonzero_in: tuple[bool, ...]
     nonzero_out: tuple[bool, ...]
-    hooks: tuple[Hook, ...] = ()
+    hooks: tuple[staging.Hook, ...] = ()
 
     def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
         """Apply the tangent map to the tangents of the arguments that have one."""
@@ -191,12 +175,12 @@ def linearize_flat(
         user_fun: the function to name in messages.
         transposed: whether the tangent map is for ``pull_back`` alone.
     """
-    parent, current = current_trace(), local_settings() or Process.settings
+    parent, current = tr.current_trace(), local_settings() or Process.settings
     linear = LinearTrace(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
     # of adapters no kernel knows
-    is_eager = parent is EVAL and not parent.adapters
+    is_eager = parent is tr.EVAL and not parent.adapters
     eager = lazy.extensions["eager_derivatives"] if is_eager else None
     make = LinearizeTrace if eager is None else eager.EagerLinearizeTrace
     trace: LinearizeTrace = make(linear, user_fun)
@@ -209,13 +193,13 @@ def linearize_flat(
         has_tangent = is_inexact(aval.dtype) and (chosen is None or chosen[i])
         args.append(JVPTracer(trace, x, linear.new_input(aval)) if has_tangent else x)
         nonzero_in.append(has_tangent)
-    with Running(trace, avals):
+    with tr.Running(trace, avals):
         outs = fun(*args)
         primals_out, tangents_out = trace.split(outs)
     staged = linear.build(present(tangents_out))
     linear.live = False
     if current.check_leaks and user_fun is not None:
-        check = leak_check(trace, fun)
+        check = tr.leak_check(trace, fun)
         del trace, args, outs
         check()
     nonzero_out = nonzeros(tangents_out)
@@ -235,7 +219,7 @@ class LinearizedJaxpr:
         nonzero_out: which results have a tangent.
     """
 
-    primal: Staged
+    primal: staging.Staged
     tangent: Jaxpr
     forwarded: tuple[int | None, ...]
     nonzero_out: tuple[bool, ...]
@@ -275,11 +259,11 @@ def linearize_jaxpr(
             ]
             return [*linearized.primals_out, *computed]
 
-        staged = stage(run, jaxpr.in_avals)
+        staged = staging.stage(run, jaxpr.in_avals)
         ((linearized, forwarded),) = halves
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
-    key = ("linearize", nonzero, keeping.get(), *current_trace().adapters)
+    key = ("linearize", nonzero, keeping.get(), *tr.current_trace().adapters)
     plain = jaxpr.derive(key, make)
     if required is None or not lacking(plain.nonzero_out, required):
         return plain

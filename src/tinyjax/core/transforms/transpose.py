@@ -21,45 +21,18 @@ from tinyjax._base.collecting import FEWER_FULL_COLLECTIONS, MANY
 from tinyjax._base.frames import ScopedSource, user_source
 from tinyjax.core import devices
 from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.tracing import primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.primitive import (
-    ZERO,
-    ApplyTranspose,
-    Cotangents,
-    Operands,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-    marked,
-    nonzeros,
-    partition_list,
-    present,
-    with_zeros,
-)
-from tinyjax.core.tracing.program_rules import (
-    dependents,
-    has_live_root,
-    independent_part,
-    is_live_root,
-    prune_eqn,
-    selects,
-)
 from tinyjax.core.tracing.staging import Staged, stage, transposed_source
-from tinyjax.core.tracing.trace import (
-    EVAL,
-    current_trace,
-    evaluated_source,
-    set_evaluated_source,
-)
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, Where
 
 
-class _Undefined(dict[ShapedArray, UndefinedPrimal]):
+class _Undefined(dict[ShapedArray, prim.UndefinedPrimal]):
     """The placeholders of operands without a value, one for each type."""
 
-    def __missing__(self, aval: ShapedArray) -> UndefinedPrimal:
-        undefined = self[aval] = UndefinedPrimal(aval)
+    def __missing__(self, aval: ShapedArray) -> prim.UndefinedPrimal:
+        undefined = self[aval] = prim.UndefinedPrimal(aval)
         return undefined
 
 
@@ -81,10 +54,10 @@ class Transposer:
     residuals: Mapping[Var, Array]
     linear_inputs: Sequence[Var]
     outs: Sequence[Atom]
-    rule: ApplyTranspose | None = None
+    rule: prim.ApplyTranspose | None = None
     numbers: Collection[Atom] = ()
 
-    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
+    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
         """Apply the transpose rules of the equations, the last one's first.
 
         It is one function, since a call of another would be made for each equation.
@@ -92,31 +65,31 @@ class Transposer:
         eqns, known, rule = self.eqns, self.residuals, self.rule
         totals, unreached = _seeds(self, cotangents)
         if not totals:
-            return [ZERO] * len(self.linear_inputs)
+            return [prim.ZERO] * len(self.linear_inputs)
         masked = _selections(self, totals, rule)
         rule = rule if masked is None else masked.apply
 
-        line = evaluated_source()
-        if current_trace().keeps_lines:
-            set_evaluated_source(line or user_source())  # as in eval_jaxpr
+        line = tr.evaluated_source()
+        if tr.current_trace().keeps_lines:
+            tr.set_evaluated_source(line or user_source())  # as in eval_jaxpr
             rule = _in_scopes(eqns, rule)
         try:
             for recorded in reversed(eqns):
                 eqn, binders = recorded, recorded.out_binders
                 if len(binders) == 1:  # nearly always, and faster than the loop
-                    ct = totals.pop(binders[0], ZERO)
-                    if ct is ZERO and binders[0] not in unreached:
+                    ct = totals.pop(binders[0], prim.ZERO)
+                    if ct is prim.ZERO and binders[0] not in unreached:
                         continue
-                    cts: list[Tangent] = [ct]
-                    lacking = ct is ZERO
+                    cts: list[prim.Tangent] = [ct]
+                    lacking = ct is prim.ZERO
                 else:
-                    cts = [totals.pop(binder, ZERO) for binder in binders]
-                    lacking = any(ct is ZERO for ct in cts)
+                    cts = [totals.pop(binder, prim.ZERO) for binder in binders]
+                    lacking = any(ct is prim.ZERO for ct in cts)
                 if lacking:
                     eqn, cts = _asking(eqn, cts, unreached)
                     if not cts:
                         continue
-                operands: list[Array | UndefinedPrimal] = []
+                operands: list[Array | prim.UndefinedPrimal] = []
                 for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
                     if type(x) is Lit:
                         operands.append(x.value)
@@ -127,22 +100,24 @@ class Transposer:
                 else:
                     results = rule(eqn, cts, operands)
                 for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
-                    if type(operand) is UndefinedPrimal:
-                        if result is not None and result is not ZERO:
+                    if type(operand) is prim.UndefinedPrimal:
+                        if result is not None and result is not prim.ZERO:
                             before = totals.get(x)
                             totals[x] = result if before is None else add_arrays(before, result)
-                        elif has_live_root(eqn) or not unreached.isdisjoint(eqn.out_binders):
+                        elif program_rules.has_live_root(eqn) or not unreached.isdisjoint(
+                            eqn.out_binders
+                        ):
                             unreached.add(x)
             if masked is not None:
                 masked.finish()
         finally:
-            set_evaluated_source(line)
-        return [totals.pop(var, ZERO) for var in self.linear_inputs]
+            tr.set_evaluated_source(line)
+        return [totals.pop(var, prim.ZERO) for var in self.linear_inputs]
 
 
 def backward_pass(
-    jaxpr: Jaxpr, residuals: Sequence[Array], cotangents: Sequence[Tangent]
-) -> list[Tangent]:
+    jaxpr: Jaxpr, residuals: Sequence[Array], cotangents: Sequence[prim.Tangent]
+) -> list[prim.Tangent]:
     """Apply the transpose of a jaxpr that is linear in its last parameters.
 
     Args:
@@ -167,8 +142,8 @@ def pull_back(
     residuals: Mapping[Var, Array],
     linear_inputs: Sequence[Var],
     outs: Sequence[Atom],
-    cotangents: Sequence[Tangent],
-) -> list[Tangent]:
+    cotangents: Sequence[prim.Tangent],
+) -> list[prim.Tangent]:
     """Apply the transpose of equations that all depend on the linear inputs.
 
     Args:
@@ -178,12 +153,14 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    rule: ApplyTranspose | None = devices.ops().transposing(eqns, outs) if Where.in_use else None
-    trace = current_trace()
+    rule: prim.ApplyTranspose | None = (
+        devices.ops().transposing(eqns, outs) if Where.in_use else None
+    )
+    trace = tr.current_trace()
     for adapter in trace.adapters:
         cotangents = adapter.cotangents(outs, cotangents)
         rule = adapter.transposing(eqns, rule or apply_transpose)
-    eager = lazy.extensions["eager_derivatives"] if trace is EVAL else None
+    eager = lazy.extensions["eager_derivatives"] if trace is tr.EVAL else None
     make = Transposer if eager is None else eager.EagerTransposer
     transposer: Transposer = make(eqns, residuals, linear_inputs, outs, rule)
     if len(eqns) < MANY:
@@ -192,40 +169,44 @@ def pull_back(
         return transposer.pull_back(cotangents)
 
 
-def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTranspose | None:
+def _in_scopes(
+    eqns: Sequence[JaxprEqn], rule: prim.ApplyTranspose | None
+) -> prim.ApplyTranspose | None:
     """Let transposes be in the scopes of the equations, if one is in any."""
     for eqn in eqns:
         if type(eqn.source) is ScopedSource:
             break
     else:
         return rule
-    here, apply_rule = evaluated_source(), rule or apply_transpose
+    here, apply_rule = tr.evaluated_source(), rule or apply_transpose
 
-    def apply(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
-        set_evaluated_source(transposed_source(eqn.source, here))
+    def apply(eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands) -> prim.Cotangents:
+        tr.set_evaluated_source(transposed_source(eqn.source, here))
         return apply_rule(eqn, cotangents, operands)
 
     return apply
 
 
-def apply_transpose(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+def apply_transpose(
+    eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+) -> prim.Cotangents:
     """Apply the transpose rule of an equation's primitive."""
     return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
 
 def _selections(
-    transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None
+    transposer: Transposer, totals: dict[Atom, Array], rule: prim.ApplyTranspose | None
 ) -> Any:
     """Return the tracker of selections among equations, if there are any that matter."""
     for eqn in transposer.eqns:
         rules = eqn.primitive.rules
-        if eqn.primitive.selects or (rules.evaluate is not None and selects(eqn)):
+        if eqn.primitive.selects or (rules.evaluate is not None and program_rules.selects(eqn)):
             return lazy.hook("selections").follow(transposer, totals, rule)
     return None
 
 
 def _seeds(
-    transposer: Transposer, cotangents: Sequence[Tangent]
+    transposer: Transposer, cotangents: Sequence[prim.Tangent]
 ) -> tuple[dict[Atom, Array], set[Atom]]:
     """Return the cotangents of linear variables among the results, and the variables without.
 
@@ -235,19 +216,19 @@ def _seeds(
     unreached: set[Atom] = set()
     for atom, cotangent in zip(transposer.outs, cotangents, strict=True):
         if isinstance(atom, Var) and atom not in transposer.residuals:
-            if cotangent is ZERO:
+            if cotangent is prim.ZERO:
                 unreached.add(atom)
             else:
                 before = totals.get(atom)
                 totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
-    if unreached and not any(map(has_live_root, transposer.eqns)):
+    if unreached and not any(map(program_rules.has_live_root, transposer.eqns)):
         unreached.clear()
     return totals, unreached
 
 
 def _asking(
-    eqn: JaxprEqn, cotangents: list[Tangent], unreached: set[Atom]
-) -> tuple[JaxprEqn, list[Tangent]]:
+    eqn: JaxprEqn, cotangents: list[prim.Tangent], unreached: set[Atom]
+) -> tuple[JaxprEqn, list[prim.Tangent]]:
     """Return the part of an equation to be transposed, some of whose cotangents are zero.
 
     Args:
@@ -261,14 +242,14 @@ def _asking(
         zero in place of their cotangents would be multiplied by derivatives that may be infinite.
     """
     binders = eqn.out_binders
-    used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
+    used = tuple([ct is not prim.ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
     if not any(used):
         return eqn, []
     if not all(used):
         by_binder = dict(zip(binders, cotangents, strict=True))
-        eqn = prune_eqn(eqn, used)
+        eqn = program_rules.prune_eqn(eqn, used)
         cotangents = [by_binder[x] for x in eqn.out_binders]
-    if all(ct is ZERO for ct in cotangents) and not is_live_root(eqn):
+    if all(ct is prim.ZERO for ct in cotangents) and not program_rules.is_live_root(eqn):
         unreached.update(eqn.inputs)
         return eqn, []
     return eqn, cotangents
@@ -278,10 +259,10 @@ def _evaluate_known(
     jaxpr: Jaxpr, values: dict[Var, Array], linear_inputs: Sequence[Var]
 ) -> Sequence[JaxprEqn]:
     """Evaluate equations independent of the linear inputs; return the others."""
-    linear = dependents(jaxpr.eqns, linear_inputs)
-    trace = current_trace()
+    linear = program_rules.dependents(jaxpr.eqns, linear_inputs)
+    trace = tr.current_trace()
     for eqn in jaxpr.eqns:
-        evaluated = independent_part(eqn, linear)
+        evaluated = program_rules.independent_part(eqn, linear)
         if evaluated is not None:
             operands = [x.value if isinstance(x, Lit) else values[x] for x in evaluated.inputs]
             outs = trace.process(evaluated.primitive, operands, evaluated.params)
@@ -317,18 +298,18 @@ def transpose_jaxpr(
     def make() -> Transposed:
         nonzero_outs: list[tuple[bool, ...]] = []
         # a branch has other branches' residuals, unused
-        known, unknown = partition_list(linear, jaxpr.in_binders)
+        known, unknown = prim.partition_list(linear, jaxpr.in_binders)
         used = set[Atom](jaxpr.outs).union(*(eqn.inputs for eqn in jaxpr.eqns))
         read = known if used.issuperset(known) else [v for v in known if v in used]
         ordered = Jaxpr((*read, *unknown), jaxpr.eqns, jaxpr.outs)
 
         def run(*args: Array) -> list[Array]:
             n = len(read)
-            outs = backward_pass(ordered, args[:n], with_zeros(nonzero, args[n:]))
-            nonzero_outs.append(nonzeros(outs))
-            return present(outs)
+            outs = backward_pass(ordered, args[:n], prim.with_zeros(nonzero, args[n:]))
+            nonzero_outs.append(prim.nonzeros(outs))
+            return prim.present(outs)
 
-        cotangents = [aval.cotangent() for aval in marked(jaxpr.out_avals, nonzero)]
+        cotangents = [aval.cotangent() for aval in prim.marked(jaxpr.out_avals, nonzero)]
         staged = stage(run, [*[v.aval for v in read], *cotangents])
         if len(read) < len(known):
             program, consts = staged.jaxpr, len(staged.consts)
@@ -338,4 +319,4 @@ def transpose_jaxpr(
             staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
         return Transposed(staged, nonzero_outs[0])
 
-    return jaxpr.derive(("transpose", linear, nonzero, *current_trace().adapters), make)
+    return jaxpr.derive(("transpose", linear, nonzero, *tr.current_trace().adapters), make)
