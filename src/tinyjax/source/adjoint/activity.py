@@ -40,10 +40,9 @@ class Callees:
 
 #: What gives what shares the memory of its arguments, or of their items.
 SHARING: Final = frozenset(
-    (getattr, runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
-     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected, runtime.captured,
-     runtime.defined, runtime.items_of, runtime.make_functions, shadows.shadow_of, shadows.pop,
-     runtime.global_value, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
+    (*runtime.BUILDING, runtime.unpacked_star, runtime.captured, runtime.defined,
+     runtime.items_of, runtime.make_functions, runtime.global_value, shadows.shadow_of, shadows.pop,
+     getattr, functools.partial, list, tuple, dict, zip, enumerate, reversed, sorted)
 )  # fmt: skip
 
 #: What changes nothing but its first argument, and does so again if the arrays are as before.

@@ -70,10 +70,8 @@ READING: Final[frozenset[Any]] = syntax.OPERATORS | {
 COMPUTING: Final = READING | {sum, any, all}
 #: What holds its parts, and is no array.
 _CONTAINERS: Final[frozenset[Any]] = frozenset(
-    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
-     runtime.collected, runtime.unpacked, dict, enumerate, filter, list, map, range, reversed,
-     sorted, tuple, zip)
-)  # fmt: skip
+    (*runtime.BUILDING, dict, enumerate, filter, list, map, range, reversed, sorted, tuple, zip)
+)
 
 
 def _is_users(function: Any) -> bool:

@@ -131,10 +131,6 @@ def _reads_only(statement: ir.Statement) -> bool:
     return statement.function in taking or is_new
 
 
-def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
-    return assembly.assembled(name, tuple([writer.block() for writer in writers]), filename)
-
-
 # The forward program
 
 
@@ -174,7 +170,8 @@ def _forward(activity: adjoint_activity.Activity, name: str, pullback: ir.IR) ->
             exits.append(ir.returning(writer.emit(runtime.make_tuple, *exit_.args, back)))
         writer.exits = tuple(exits)
         writers.append(writer)
-    return _finished(name, writers, activity.ir.filename)
+    blocks = tuple([writer.block() for writer in writers])
+    return assembly.assembled(name, blocks, activity.ir.filename)
 
 
 def _check(

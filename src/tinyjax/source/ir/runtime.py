@@ -502,6 +502,8 @@ def augmented(operation: Callable[[Any, Any], Any], value: Any, operand: Any) ->
 
 #: Augmented assignments, of names and of what is changed in place.
 AUGMENTING: Final = frozenset((updated, augmented))
+#: What makes containers of the items of others.
+BUILDING: Final = frozenset((make_tuple, make_list, make_dict, joined, merged, unpacked, collected))
 
 
 def fitting(result: Any, array: Any) -> Any:

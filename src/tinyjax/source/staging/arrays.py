@@ -424,9 +424,8 @@ def _of_places(array: StagedArray, indices: np.ndarray[Any, Any]) -> View:
 
 #: Functions that put arrays into containers or compare their identities, and read no elements.
 _PASSING: Final = frozenset(
-    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined, runtime.merged,
-     runtime.unpacked_star, runtime.collected, runtime.defined, runtime.captured,
-     runtime.make_functions, runtime.items_of, runtime.unpacked, operator.is_, operator.is_not,
+    (*runtime.BUILDING, runtime.unpacked_star, runtime.defined, runtime.captured,
+     runtime.make_functions, runtime.items_of, operator.is_, operator.is_not,
      list, tuple, dict, len, zip, enumerate, reversed, getattr)
 )  # fmt: skip
 

@@ -335,10 +335,8 @@ def _python_version(fun: Any) -> Any:
 
 #: Functions that make containers or return their items.
 _CONTAINERS: Final = frozenset(
-    (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
-     runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
-     runtime.defined, runtime.make_functions)
-)  # fmt: skip
+    (*runtime.BUILDING, runtime.unpacked_star, runtime.defined, runtime.make_functions)
+)
 
 
 def _run_written(fun: Any, python_fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
