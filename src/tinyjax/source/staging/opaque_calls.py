@@ -293,8 +293,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         if has_options or not any(map(_holds_array, args)):
             return None
         lists = any(isinstance(x, (list, tuple)) for x in args)
-        has_axes = any(isinstance(x, _NUMPYS) and x.ndim for x in args)
-        return of_lists(numeric) if lists and has_axes else numeric
+        return of_lists(numeric) if lists and any(map(_has_axes, args)) else numeric
     operands = (*args, *kwargs.values())
     if substitute is not None:
         return substitute if _concerns(function, operands) else None
@@ -375,6 +374,10 @@ def _holds_array(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
     return isinstance(value, (Array, TracedText))
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, _NUMPYS) and bool(value.ndim)
 
 
 def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
