@@ -346,6 +346,19 @@ def test_lu_of_a_stack() -> None:
     np.testing.assert_allclose(permutation @ lower @ upper, x, 1e-13, 1e-14)
 
 
+def test_lu_whose_last_pivot_is_zero() -> None:
+    """It divides nothing, so that the factors of a singular matrix have derivatives."""
+    x, along = [a - a.mean(axis=0) for a in (random(3, 3), random(3, 3, seed=1))]
+
+    def factors(t: Any) -> Any:
+        return linalg.lu_factor(jnp.asarray(x + t * along))[0]
+
+    value, slope = tinyjax.jvp(factors, (0.0,), (1.0,))
+    assert abs(value[-1, -1]) < 1e-12
+    differences = (factors(1e-6) - factors(-1e-6)) / 2e-6
+    np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_systems_solved_by_factors(dtype: str, lower: bool) -> None:

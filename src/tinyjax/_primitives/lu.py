@@ -64,22 +64,24 @@ def _lu_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values
 def _lu_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams) -> prim.JvpResult:
     """``L^-1 P A' U^-1`` is ``L^-1 L'`` below the diagonal and ``U' U^-1`` from it upwards.
 
-    (de Hoog, Anderssen and Lukas 2011.) Factors of rectangular matrices are made square with
-    the identity.
+    (de Hoog, Anderssen and Lukas 2011.) What is below the diagonal needs no last pivot, which may
+    be zero, and gives the rest: ``U' = L^-1 P A' - L^-1 L' U``.
     """
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     factors, pivots = tr.bind(lu_p, (a,), params)
     m, n = a.shape[-2:]
-    lower, upper = _square(factors, m), _square(factors, n)
-    permuted = rows(ta, pivots_to_permutation(pivots, m))
-    inner = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
-    inner = triangular_solve(upper, inner)
+    lower, permuted = _square(factors, m), rows(ta, pivots_to_permutation(pivots, m))
+    change = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
+    k = max(min(m - 1, n), 0)
+    axis = a.ndim - 2
+    below = slicing.slice_in_dim(change, 0, k, axis=axis + 1)
+    below = ma.lower_part(triangular_solve(_square(factors, k), below), strict=True)
+    rest = ma.upper_part(slicing.slice_in_dim(factors, 0, k, axis=axis))
+    upper = ma.upper_part(ew.sub(change, ma.mm(below, rest)))
     unit = ew.add(ma.lower_part(lower, strict=True), ma.identity_like(lower))
-    change = ew.add(
-        ma.mm(unit, ma.lower_part(inner, strict=True)),
-        ma.mm(ma.upper_part(inner), ma.upper_part(upper)),
-    )
-    return (factors, pivots), (change, prim.ZERO)
+    widths = [(0, 0, 0)] * (axis + 1) + [(0, n - k, 0)]
+    below = slicing.pad(ma.mm(unit, below), sh.full((), 0, a.dtype), widths)
+    return (factors, pivots), (ew.add(below, upper), prim.ZERO)
 
 
 def _square(factors: Array, size: int) -> Array:
