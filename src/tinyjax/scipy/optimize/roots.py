@@ -197,10 +197,10 @@ def root_scalar(  # noqa: PLR0913
         method: ``"brentq"`` (the default with a bracket), ``"brenth"``, ``"bisect"``, ``"ridder"``
             or ``"toms748"``; or ``"newton"`` (the default without one), ``"halley"`` or
             ``"secant"``, which need ``x0``. Newton's and Halley's get compiled derivatives.
-        bracket: two numbers where ``f`` differs in sign. As ``x1`` is, they must be known when the
-            search begins: not computed inside ``jit`` or ``vmap``.
+        bracket: two numbers where ``f`` differs in sign.
         x0: the first guess.
-        x1: the second one, for ``"secant"``.
+        x1: the second one, for ``"secant"``, which must be known when the search begins: not
+            computed inside ``jit`` or ``vmap``.
         xtol: how exact the root must be.
         rtol: the same, relative to the root.
         maxiter: the most iterations.
@@ -224,21 +224,23 @@ def root_scalar(  # noqa: PLR0913
     is_array, number = isinstance(x0, Array), 0.0 if x0 is None else x0
     guess = jnp.reshape(number, 1) if is_array else np.ones(1) * np.asarray(number)
     x, dtype = on_host.first_guess("root_scalar", guess)
-    ends = None if bracket is None else [on_host.concrete("bracket", end) for end in bracket]
     second = None if x1 is None else on_host.concrete("x1", x1)
     problem = vectors.equation(
         "root_scalar", lambda x, *args: jnp.reshape(f(x[0], *args), 1), x, args
     )
-    program, has_guess = _Equations(problem.fun, problem.space), x0 is not None
+    ends = [] if bracket is None else [jnp.asarray(end, x.dtype) for end in bracket]
+    count, has_guess = len(problem.consts), x0 is not None
+    problem = attrs.evolve(problem, consts=[*problem.consts, *ends])
+    program = _Equations(problem.fun, problem.space)
     names = ("values", "slopes", "bends")[: _SCALAR_METHODS[chosen] + 1]
     compiled = [program.compiled(name) for name in names]
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
-        scalars = [on_host.number_for_scipy(fun, consts) for fun in compiled]
+        scalars = [on_host.number_for_scipy(fun, consts[:count]) for fun in compiled]
         found = on_host.scipy_optimize().root_scalar(
             scalars[0],
             method=chosen,
-            bracket=ends,
+            bracket=[float(end) for end in consts[count:]] or None,
             fprime=scalars[1] if scalars[1:] else None,
             fprime2=scalars[2] if scalars[2:] else None,
             x0=float(start[0]) if has_guess else None,
@@ -250,7 +252,9 @@ def root_scalar(  # noqa: PLR0913
         counts = {"success": found.converged, "nfev": found.function_calls, "nit": found.iterations}
         return np.reshape(found.root, 1), counts
 
-    at, report = on_host.solve("root_scalar", problem, search, program.values)
+    at, report = on_host.solve(
+        "root_scalar", problem, search, lambda consts, x: program.values(consts[:count], x)
+    )
     (number,) = on_host.in_dtype(dtype, at.reshape(()))
     return RootResults(number, report.success, report.nit, report.nfev)
 
