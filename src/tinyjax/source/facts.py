@@ -80,7 +80,7 @@ _BY_SOURCE: Final = """
 allclose apply_along_axis apply_over_axes argwhere array_equal array_equiv astype atleast_1d
 atleast_2d atleast_3d average broadcast_arrays common_type copy diag diag_indices_from digitize
 extract fill_diagonal flatnonzero geomspace histogramdd i0 imag insert intersect1d iscomplexobj
-isrealobj kron logspace nan_to_num ndim piecewise polydiv put_along_axis real roots setdiff1d
+isrealobj kron logspace nan_to_num ndim piecewise poly polydiv put_along_axis real roots setdiff1d
 setxor1d shape size take_along_axis tril_indices_from trim_zeros triu_indices_from union1d
 unique_all unique_counts unique_inverse unique_values
 linalg.matrix_power linalg.multi_dot linalg.tensorinv linalg.tensorsolve

@@ -69,6 +69,11 @@ def scaled(x: Any) -> Any:
     return made
 
 
+def without_zeros(made: Any) -> Any:
+    made.eliminate_zeros()
+    return made.nnz + made.data.sum()
+
+
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "coo.toarray": lambda x: coo(x).toarray(),
     "coo of one axis": lambda x: sp.coo_array((x[:2], ([1, 3],)), shape=(4,)).toarray(),
@@ -94,6 +99,10 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "maximum": lambda x: csr(x).maximum(KNOWN).toarray(),
     "minimum": lambda x: csr(x).minimum(KNOWN).toarray(),
     ">": lambda x: x[0] * (csr(x) > KNOWN).toarray(),
+    "> number": lambda x: x[0] * (csr(x) > 3.0).nnz + x[1] * (csr(x) > 3.5).toarray(),
+    "chosen": lambda x: csr(x).multiply(csr(x) > 3.0).toarray(),
+    "truth values": lambda x: x[0] * ((csr(x) > 3.0) @ (csr(x) > 2.0)).toarray(),
+    "integers": lambda x: x * without_zeros((csr(x) - 2.0 * KNOWN).astype(int)),
     "number * matrix": lambda x: (x[0] * KNOWN).toarray(),
     "matrix / number": lambda x: (csr(x) / x[1]).toarray(),
     "scaled by columns": lambda x: csr(x).multiply(x[:4]).toarray(),

@@ -99,7 +99,7 @@ def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
         handler = None
     if handler is not None:
         return handler(*args, **kwargs)
-    if isinstance(g, type):
+    if issubclass(kind, type):
         return construct(g, args, kwargs)
     return _call_other(g, kind, args, kwargs)
 
@@ -541,10 +541,12 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
         if kind.__name__ == "DUFunc" and not kwargs:  # of numba.vectorize
             objects = call(np.vectorize(g._dispatcher.py_func, otypes=[object]), *args)
             return HANDLERS[np.array](objects.tolist())[()]
+    if rewriting.is_of_wrapt(kind):
+        kind = getattr(importlib.import_module("wrapt.wrappers"), kind.__name__)
     if not issubclass(kind, Captured):
         method = getattr(kind, _CALL, None)
-        if type(method) is FunctionType:
-            return call(method, g, *args, **kwargs)
+        if type(method) is FunctionType or is_captured_function(method):
+            return call(method, *_self(g, kind, _CALL), *args, **kwargs)
     return native(g, args, kwargs)
 
 
@@ -860,7 +862,8 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     else:
         made = new(cls, *map(plain, args), **kwargs)
     if isinstance(made, cls):
-        init = made.__class__.__init__  # of a subclass, where __new__ makes one of that
+        # of a subclass, where __new__ makes one of that
+        init = (made.__class__ if issubclass(type(made), Captured) else type(made)).__init__
         if type(init) is FunctionType:
             _initialize(made, init, args, kwargs)
         elif init is not object.__init__:
@@ -1016,6 +1019,11 @@ def source_text(text: Any) -> Any:
 def _of_class(cls: Any, name: str) -> Any:
     """Return what a class, or one that it inherits from, has by a name."""
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+def _self(x: Any, cls: Any, name: str) -> tuple[Any, ...]:
+    """Return the argument that a method of Python's own gets first: none if it is static."""
+    return () if type(_of_class(cls, name)) is staticmethod else (x,)
 
 
 @functools.cache
@@ -1185,8 +1193,8 @@ def item(owner: Any, key: Any) -> Any:
     if issubclass(kind, dict):
         key = ndarrays.hashable(key)
     method = getattr(kind, "__getitem__", None)
-    is_python = type(method) is FunctionType
-    if is_python and (is_captured_function(method) or ndarrays.holds_captured(key)):
+    is_foreign = type(method) is FunctionType and ndarrays.holds_captured(key)
+    if is_foreign or is_captured_function(method):
         return call(method, owner, key)
     missing = getattr(kind, "__missing__", None)
     if is_captured_function(missing) and issubclass(kind, dict) and key not in owner:
@@ -1446,6 +1454,13 @@ def _apply_to_others(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, 
         x, y = with_array(x), with_array(y)
     if {type(x), type(y)} == {np.ndarray, list}:
         return apply(ndarrays.to_array(x), ndarrays.to_array(y))
+    if type(x) in (list, tuple) and ndarrays.is_traced(x) != ndarrays.is_traced(y):
+        differs = apply(x, y) is not True if ufunc is np.equal else apply(x, y)
+        if ufunc in (np.equal, np.not_equal) and not differs:
+            raise runs.refusal(
+                "whether a list equals one of data, as keys of caches do,",
+                "Compute without the cache.",
+            )
     return _apply_to_text(apply, ufunc, x, y) if type(x) is str else apply(x, y)
 
 
@@ -1508,7 +1523,8 @@ def _unary(apply: Callable[[Any], Any], name: str) -> Any:
 
     def dispatch(x: Any) -> Any:
         own = getattr(type(x), method, None)
-        result = call(own, x) if is_captured_function(own) else apply(x)
+        is_own = is_captured_function(own)
+        result = call(own, *_self(x, type(x), method)) if is_own else apply(x)
         return follow(result) if type(x) is np.ndarray else result
 
     return dispatch

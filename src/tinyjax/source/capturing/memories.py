@@ -221,6 +221,7 @@ class Memory:
     def write(self, value: Array) -> None:
         """Replace the value; the memory is data again where nothing in it is traced."""
         self.version += 1
+        self._elements = {}
         if isinstance(value, Tracer):
             self._value = value
         else:
@@ -439,6 +440,13 @@ def slices_of(
     model = part.transpose(axes)
     is_same = (same.shape, same.strides, same.dtype) == (model.shape, model.strides, model.dtype)
     return (tuple(key), axes) if is_same else None
+
+
+def is_same(part: HostArray, view: HostArray) -> bool:
+    """Return whether a view of an array has all of its elements, in their order."""
+    return (part.shape, part.strides) == (view.shape, view.strides) and (
+        address_of(part) == address_of(view)
+    )
 
 
 def without_ones(value: Array, ndim: int) -> Array:

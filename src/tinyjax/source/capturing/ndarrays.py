@@ -24,7 +24,7 @@ from tinyjax._extensions.callbacks.checks import error_if
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.errors import AxisError, DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.numpy.promotion import convert
 from tinyjax.source import facts, numeric, numpy_errors
 from tinyjax.source.capturing import memories, runs, squares
@@ -1156,6 +1156,10 @@ def is_traced_key(key: Any) -> bool:
 
 def at_traced(array: Any, key: Any) -> Any:
     """Return what an array has at an index with traced parts: a number, a view or a copy."""
+    if isinstance(array, np.ndarray) and not is_array(array) and array.dtype.kind not in "biufc":
+        parts = key if type(key) is tuple else (key,)
+        known = tuple([decided(x, "an index") if is_captured(x) else x for x in parts])
+        return array[known if type(key) is tuple else known[0][()]]
     index = unwrap(key)
 
     def read(whole: Any) -> Array:
@@ -1278,8 +1282,14 @@ def _write_traced(target: CapturedArray, key: Any, value: Any, how: str) -> None
     is_element = part is not None and not isinstance(part, np.ndarray)
     if is_element and how == "set" and memory.write_element(view, key, value):
         return
-    whole = memory.trace()
+    if how == "add" and view.dtype.kind == "b":
+        how = "max"  # the sum of truth values is whether one of them is true
     is_whole = target._captured_layout is None or target._captured_layout is memory.whole
+    is_set = is_whole and how == "set" and memory.is_traced
+    if is_set and isinstance(part, np.ndarray) and memories.is_same(part, view):
+        memory.write(jnp.broadcast_to(memories.without_ones(value, part.ndim), part.shape))
+        return
+    whole = memory.trace()
     if is_whole and (traced_key or part is not None):
         if part is not None:
             value = memories.without_ones(value, np.ndim(part))
@@ -1649,6 +1659,8 @@ def _ufunc_of_traced(
         options["where"] = where
     if method in ("reduce", "accumulate", "reduceat"):
         _check_call(getattr(ufunc, method), inputs, options)
+        if not getattr(values[0], "ndim", 1):  # of a number, which has an axis here
+            options["axis"] = None
     if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
         options["dtype"] = options.get("dtype") or outs[0].dtype
     function: Callable[..., Any] = getattr(ufunc, method)
@@ -2008,6 +2020,11 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
             return result
     if isinstance(error, (DivergenceError, UndecidedError)):
         raise error
+    if isinstance(error, AxisError) and not getattr(args[0], "ndim", 1):
+        model = example_of(func, args, kwargs)  # some functions take an axis of a number
+        if model is not None:
+            result = apply_to_traced(func, (np.atleast_1d(args[0]), *args[1:]), kwargs)
+            return np.reshape(result, np.shape(model))[()]
     if has_sizes:
         return apply_function(func, known_sizes(args), known_sizes(kwargs))
     result = from_source[0](func, args, kwargs)
@@ -2200,9 +2217,23 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     if type(x) in NUMBERS and type(y) in NUMBERS:
         return of_numbers(ufunc, x, y)
     for own, other in ((x, y), (y, x)):
-        if isinstance_of(own, CapturedScalar) and is_object(other):
+        is_of_python = type(own) in OF_PYTHON and type(other) in _OF_NO_FLOATS
+        if is_of_python or (isinstance_of(own, CapturedScalar) and is_object(other)):
             return NotImplemented
+        is_own = is_object(other) and type(other).__eq__ is _IDENTITY  # equal to itself only
+        if (
+            ufunc in _EQUALITIES
+            and is_captured(own)
+            and (is_own or isinstance(other, (str, bytes)))
+        ):
+            return follow(np.full(own.shape, ufunc is np.not_equal)[()])
     return apply_ufunc(ufunc, "__call__", (x, y), {})
+
+
+#: The operator of objects that are equal to themselves only.
+_IDENTITY: Final[Any] = object.__eq__
+#: Classes of what operators of Python's numbers do not take.
+_OF_NO_FLOATS: Final = {*_CONTAINERS, str, bytes}
 
 
 def of_python(x: Any) -> Any:
@@ -2249,7 +2280,8 @@ _COMPARISONS: Final = _ufuncs(
     x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
 )
 COMPARED: Final = {*_COMPARISONS.values()}
-_ORDERED: Final = COMPARED - {np.equal, np.not_equal}
+_EQUALITIES: Final = {np.equal, np.not_equal}
+_ORDERED: Final = COMPARED - _EQUALITIES
 _ARITHMETIC: Final = _ufuncs(syntax.BINARY.values())
 #: Operators of truth values that Python takes as integers, and NumPy does not.
 _OF_TRUTHS: Final = {np.invert, *_ARITHMETIC.values()} - {*_BITWISE, np.true_divide}

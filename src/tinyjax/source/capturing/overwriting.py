@@ -1,6 +1,7 @@
 """Arguments that functions of NumPy's and SciPy's may overwrite: what is in them is undefined.
 
-A traced array stays as it is. Nothing says what the program would read from it, so that is refused.
+A traced array stays as it is. Nothing says what the program would read from it, so that is refused
+until the program has written the whole.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from tinyjax._base import frames
+from tinyjax.core.values import Array
 from tinyjax.errors import CaptureError
 from tinyjax.source.capturing import memories, ndarrays, runs
 from tinyjax.source.ir import runtime
@@ -39,13 +41,23 @@ def overwritten(
 def undefine(arrays: Sequence[ndarrays.CapturedArray]) -> None:
     """Let reading of arrays raise an error."""
     for array in arrays:
-        array._captured_memory.root.__class__ = OverwrittenMemory
+        if array._captured_view.size:  # there is a layout from here on
+            array._captured_memory.root.__class__ = OverwrittenMemory
 
 
 class OverwrittenMemory(memories.Memory):
     """The memory of an array that a function was allowed to overwrite."""
 
     __slots__ = ()
+
+    is_traced: Any = True
+
+    def write(self, value: Array) -> None:
+        """Define what is in the memory."""
+        memory: Any = self
+        memory.__class__ = memories.Memory
+        memory.trace()  # raises if others may hold it
+        memory.write(value)
 
     def _read(self) -> NoReturn:
         raise runs.note_refusal(

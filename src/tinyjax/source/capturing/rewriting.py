@@ -80,12 +80,27 @@ def module_of(fun: FunctionType) -> str:
     return fun.__globals__.get("__name__") or ""
 
 
+#: Classes in C of what calls a function, and their attributes that are the function.
+_INNER: Final[dict[Any, str]] = {
+    MethodType: "__func__",
+    functools.partial: "func",
+    type(functools.lru_cache(len)): "__wrapped__",
+}
+
+
+def is_of_wrapt(kind: type) -> bool:
+    """Return whether a class in C is of wrapt's decorators, whose source in Python is beside it."""
+    return kind.__module__ == "_wrappers"
+
+
 def is_captured_function(fun: Any) -> bool:
     """Return whether a value is a function of Python's that is called in its rewritten form."""
-    while type(fun) in (MethodType, functools.partial):
-        fun = fun.__func__ if type(fun) is MethodType else fun.func
-    if type(fun) is not FunctionType:
-        return False
+    while type(fun) is not FunctionType:
+        kind: Any = type(fun)
+        name = "__wrapped__" if is_of_wrapt(kind) else _INNER.get(kind)
+        if name is None:
+            return False
+        fun = getattr(fun, name)
     module = module_of(fun)
     return module.partition(".")[0] not in AS_THEY_ARE or module.startswith(CAPTURED_OF_NUMPY)
 

@@ -43,9 +43,17 @@ def _computes(*names: str, module: str = _TOOLS) -> Callable[[Any], Any]:
 
 def _with_places(apply: Callable[..., Any], function: Any, *args: Any, **options: Any) -> Any:
     given = [decided(x, "the places of elements") if _has_places(x) else x for x in args]
+    changed = [i for i, x in enumerate(args) if given[i] is not x and ndarrays.is_traced(x)]
+    changed = [i for i in changed if ndarrays.is_array(args[i])]
+    for i in changed:  # a decision, which the function may write to
+        given[i] = np.array(given[i])
     if not ndarrays.are_traced(given, {}) and not any(map(calls.objects_of, given)):
-        return ndarrays.follow(function(*map(plain, given), **options))
-    return apply(function, *given, **options)
+        result = ndarrays.follow(function(*map(plain, given), **options))
+    else:
+        result = apply(function, *given, **options)
+    for i in changed:
+        write(args[i], ..., given[i])
+    return result
 
 
 def _has_places(x: Any) -> bool:
@@ -156,10 +164,23 @@ def _from_diagonals(function: Any, *args: Any) -> Any:
 
 @_computes("csr_eliminate_zeros")
 def _eliminate_zeros(function: Any, *args: Any) -> None:
-    _check_nonzero(value_of(args[4]))
+    *matrix, data = args
+    if value_of(data).dtype.kind == "b":  # which has no derivative to lose
+        known = np.array(decided(data))
+        function(*matrix, known)
+        write(data, ..., known)
+        return
+    _check_nonzero(value_of(data))
 
 
 # Functions that add elements
+
+
+def _sums(count: int, places: Any, elements: Array) -> Array:
+    """Return the sums of the elements at each place."""
+    sums = ndarrays.array_of(np.zeros(count, elements.dtype))
+    write(sums, places, elements, "add")
+    return value_of(sums)
 
 
 @_computes("csr_sum_duplicates")
@@ -168,7 +189,7 @@ def _sum_duplicates(function: Any, *args: Any) -> None:
     rows, columns, elements = _of_rows(*args[2:])
     places = np.cumsum(np.diff(rows * int(args[1]) + columns, prepend=-1) != 0) - 1
     function(*matrix, np.ones(np.size(data)))
-    write(data, ..., jnp.zeros_like(value_of(data)).at[places].add(elements))
+    write(data, ..., _sums(np.size(data), places, elements))
 
 
 @_computes("csr_todense")
@@ -299,7 +320,7 @@ def _product(function: Any, *args: Any) -> None:
     seconds = starts[middle][firsts] + np.arange(len(firsts)) - before[firsts]
     chosen, places = _places(keys, rows[firsts] * width + columns[seconds])
     products = left[firsts[chosen]] * right[seconds[chosen]]
-    _put(args[10], jnp.zeros(len(keys), products.dtype).at[places].add(products))
+    _put(args[10], _sums(len(keys), places, products))
 
 
 def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
@@ -308,8 +329,7 @@ def _aligned(keys: HostArray, width: int, args: Any) -> list[Array]:
     for matrix in (args[2:5], args[5:8]):
         rows, columns, elements = _of_rows(*matrix)
         chosen, places = _places(keys, rows * width + columns)
-        aligned = jnp.zeros(len(keys), elements.dtype).at[places].add(elements[chosen])
-        operands.append(aligned)
+        operands.append(_sums(len(keys), places, elements[chosen]))
     return operands
 
 

@@ -1,0 +1,99 @@
+"""Methods that Python finds otherwise than as plain functions: wrapped in C, static, of proxies."""
+
+import functools
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import source
+
+POINT: Final = np.array([0.7, 1.3, -0.4])
+
+
+class WrapperInC(functools.partial[Any]):
+    """A replacement of a class of wrapt's, which calls in C."""
+
+    __module__ = "_wrappers"
+    __wrapped__: Any = property(lambda self: self.func)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else WrapperInC(self.func.__get__(owner, kind))
+
+
+class WrapperInPython:
+    """The same in Python, as wrapt has it beside."""
+
+    def __call__(self: Any, *args: Any) -> Any:
+        return self.__wrapped__(*args)
+
+
+class Body:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    @property
+    @functools.lru_cache  # noqa: B019 as users write it
+    def volume(self) -> Any:
+        return np.sum(np.asarray(self.x) ** 3)
+
+    @functools.lru_cache  # noqa: B019
+    def times(self, factor: float) -> Any:
+        return np.sum(np.asarray(self.x) ** 2) * factor
+
+    @functools.lru_cache  # noqa: B019
+    def __getitem__(self, i: int) -> Any:
+        return np.asarray(self.x)[i] ** 2
+
+    area = property(WrapperInC(lambda self: np.sum(np.asarray(self.x) ** 2)))
+    moment = WrapperInC(lambda self, k: np.sum(np.asarray(self.x) ** k))
+    __matmul__ = WrapperInC(lambda self, other: np.sum(np.asarray(self.x) * other))
+
+    @staticmethod
+    def __call__(x: Any) -> Any:
+        return np.sum(np.asarray(x) ** 2)
+
+    @staticmethod
+    def __neg__() -> Any:
+        return 2.5
+
+
+class Proxy:
+    """An object of another class to Python, which it asks for its class when it is made."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = np.asarray(inner) * 2.0
+
+    __class__: Any = property(lambda self: type(self.inner))
+
+
+FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    "cached property": lambda x: Body(x).volume,
+    "cached method": lambda x: Body(x).times(2.0),
+    "cached item": lambda x: Body(x)[1] * x[0],
+    "wrapped property": lambda x: Body(x).area * x[1],
+    "wrapped method": lambda x: Body(x).moment(3),
+    "wrapped operator": lambda x: Body(x) @ x,
+    "wrapped function": WrapperInC(lambda x: np.sum(np.asarray(x) ** 2)),
+    "static call": lambda x: Body(x)(x),
+    "static operator": lambda x: -Body(x) * np.sum(x**2),
+    "proxy": lambda x: np.sum(Proxy(x).inner ** 2),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_wrapped_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrappers: Any = ModuleType("wrapt.wrappers")
+    wrappers.WrapperInC = WrapperInPython
+    monkeypatch.setitem(sys.modules, "wrapt", ModuleType("wrapt"))
+    monkeypatch.setitem(sys.modules, "wrapt.wrappers", wrappers)
+    function = FUNCTIONS[name]
+    steps = 1e-6 * np.eye(len(POINT))
+    slopes = [(function(POINT + h) - function(POINT - h)) / 2e-6 for h in steps]
+    gradient = tinyjax.grad(source.capture(function))
+    np.testing.assert_allclose(gradient(POINT), slopes, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(tinyjax.jit(gradient)(POINT), slopes, rtol=1e-7, atol=1e-8)
