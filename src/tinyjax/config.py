@@ -205,10 +205,10 @@ class Settings(Printed):
             wait for the compiler, and all calls round alike; ``"ready"``, so that NumPy goes on
             until the compiled program is there; or ``"host"``, so that NumPy always evaluates small
             programs, whose results NumPy reads at once.
-        compiler: the compiler of jitted functions: ``"xla"``; ``"c"``, the system's compiler of
-            C, which takes a fraction of the time, and one binary for many sizes; or ``"auto"``, so
-            that it compiles programs of more than 400 connected operations on few elements, of
-            which XLA takes minutes, and XLA all others. What C has not, XLA compiles.
+        compiler: the compiler of jitted functions: ``"xla"``; or ``"c"``, the system's compiler of
+            C, which takes a fraction of the time, and one binary for many sizes. By ``"auto"`` it
+            compiles programs of more than 400 connected operations on few elements, for which XLA
+            takes minutes; XLA compiles all others. What C has not, XLA compiles.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that

@@ -1,7 +1,10 @@
 """Values under capture beside what is no number, axes of numbers, and arrays that are replaced."""
 
+import math
 import operator
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +13,8 @@ import scipy.linalg
 
 import tinyjax
 from tinyjax import source
-from tinyjax.errors import CaptureError
+from tinyjax.errors import CaptureError, TinyjaxError
+from tools.modules import module_of
 
 POINT: Final = np.array([0.7, 1.3])
 KINDS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -58,23 +62,149 @@ def test_what_is_no_number(kind: str, name: str) -> None:
         assert outcomes[1] == outcomes[0], (kind, name, other)
 
 
-@pytest.mark.parametrize("is_old", [lambda x, y: x == y, lambda x, y: not x != y])  # noqa: SIM202
-def test_keys_of_caches(is_old: Callable[[Any, Any], bool]) -> None:
+#: How a program finds that it has computed something before, in a function of ``x``.
+CONDITIONS: Final[tuple[str, ...]] = (
+    "x == kept.x",
+    "kept.x == x",
+    "not x != kept.x",
+    "np.all(x == kept.x)",
+    "(np.asarray(x) == kept.x).all()",
+    "not np.any(x != kept.x)",
+    "np.array_equal(x, kept.x)",
+    "np.array_equiv(x, kept.x)",
+    "np.ndim(x) and np.allclose(x, kept.x)",
+    "np.ndim(x) and np.all(np.isclose(x, kept.x))",
+    "np.all(np.equal(x, kept.x))",
+    "np.all(operator.eq(x, kept.x))",
+    "np.sum(x) in [np.sum(kept.x)]",
+    "[np.sum(kept.x)].index(np.sum(x)) == 0",
+    "np.sum(x) == np.sum(kept.x) == kept.sum",
+    "[2, 'a', np.sum(x)] == [2, 'a', np.sum(kept.x)]",
+    "(np.sum(x), 1) == (np.sum(kept.x), 1)",
+    "np.asarray(x).tolist() == np.asarray(kept.x).tolist()",
+    "np.asarray(x).tobytes() == np.asarray(kept.x).tobytes()",
+    "repr(x) == repr(kept.x)",
+    "hash(float(np.sum(x))) == hash(float(kept.sum))",
+    "np.count_nonzero(x == kept.x) == np.size(x)",
+    "np.all(np.isin(x, kept.x))",
+    "not np.setdiff1d(x, kept.x).size",
+    "kept.all.get(float(np.sum(x))) is not None",
+    "float(np.sum(x)) in kept.all",
+    "kept.all[float(np.sum(x))]",
+)
+KEEPING: Final = """
+import math, operator
+import numpy as np
+
+class Kept:
+    x = sum = None
+    all = {{}}
+
+kept = Kept()
+
+def function(x):
+    if kept.x is not None and {condition}:
+        return kept.result
+    result = np.sum(np.asarray(x) ** 2)
+    kept.x, kept.sum, kept.result = x, np.sum(x), result
+    kept.all[float(np.sum(x))] = result
+    return result
+"""
+ENTRIES: Final[dict[str, Callable[[Any], Any]]] = {
+    "captured": lambda f: tinyjax.grad(source.capture(f)),
+    "compiled": lambda f: tinyjax.jit(tinyjax.grad(source.capture(f))),
+    "read": source.grad,
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_keys_of_caches(condition: str, entry: str, tmp_path: Path) -> None:
     """A result that was computed of data, for equal numbers, has no derivative."""
-    cache: list[Any] = [[2, 0.0], 0.0]
+    text = KEEPING.format(condition=condition)
+    for i, x in enumerate((np.float64(1.5), 1.5, np.array([1.5, -0.5]))):
+        function = module_of(text, tmp_path / f"kept{i}.py").function
+        function(x)
+        with suppress(TinyjaxError, ValueError):  # of several truth values, as in Python
+            np.testing.assert_allclose(ENTRIES[entry](function)(x), 2 * np.asarray(x))
 
-    def function(x: Any) -> Any:
-        key = [2, x[0]]
-        if not is_old(cache[0], key):
-            cache[:] = key, x[0] ** 2
-        return cache[1] * x[1]
 
-    gradient = tinyjax.grad(source.capture(function))
-    expected = [2 * POINT[0] * POINT[1], POINT[0] ** 2]
-    np.testing.assert_allclose(gradient(POINT), expected)
-    function(POINT)
-    with pytest.raises(CaptureError, match="keys of caches"):
-        gradient(POINT)
+class Squares:
+    """Squares that are kept: in an attribute, and in what modules have."""
+
+    def __init__(self) -> None:
+        self.all: dict[float, float] = {}
+
+    def of_attribute(self, x: float) -> float:
+        if x in self.all:
+            return self.all[x]
+        self.all[x] = x**2 + x
+        return self.all[x]
+
+
+_SQUARES: Final[dict[float, float]] = {}
+_LAST: Final = [0.0, 0.0]
+
+
+def of_dictionary(x: float) -> float:
+    def square(t: float) -> float:
+        if t not in _SQUARES:
+            _SQUARES[t] = t**2
+        return _SQUARES[t]
+
+    return square(x) + x
+
+
+def of_list(x: float) -> float:
+    if x != _LAST[0]:
+        _LAST[:] = [x, x**2]
+    return _LAST[1] + x
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("function", [Squares().of_attribute, of_dictionary, of_list])
+def test_numbers_that_are_kept(function: Callable[[float], float], entry: str) -> None:
+    x = np.float64(1.5)
+    function(x)
+    with pytest.raises(TinyjaxError):
+        ENTRIES[entry](function)(x)
+
+
+Function = Callable[[Any], Any]
+
+
+def _of_close(x: float) -> float:
+    return 2 * x if x == 1.5 else 1.0
+
+
+#: Comparisons with constants of the program, with other numbers, and of what was computed; and the
+#: slopes of the functions.
+NO_KEYS: Final[dict[str, tuple[Function, Function]]] = {
+    "constant": (
+        lambda x: x if x == 0.0 else math.sin(x) / x,
+        lambda x: 1.0 if x == 0.0 else math.cos(x) / x - math.sin(x) / x**2,
+    ),
+    "constants": (
+        lambda x: 3 * x if -x != -1.5 and x * 2.0 != 3.0 else x**2,
+        lambda x: 2 * x if x == 1.5 else 3.0,
+    ),
+    "close": (lambda x: x**2 if math.isclose(x, 1.5) or np.isclose(x, 1.5) else x, _of_close),
+    "of a module": (lambda x: x**2 if x == math.pi or x != np.e else x, lambda x: 2 * x),
+    "others": (lambda x: sum(x**k for k in (1.0, 2.0) if x != k), lambda x: 1 + 2 * x),
+    "computed": (
+        lambda x: np.sum(np.where(np.array([x, x]) == np.max([x, 0.1]), x, 0.0)),
+        lambda x: 2.0 if x > 0.1 else 0.0,
+    ),
+    "elements": (lambda x: np.sum((np.array([1.5, 2.5, math.pi, 0.0]) == x) * x), lambda x: 1.0),
+}
+
+
+@pytest.mark.parametrize("name", NO_KEYS)
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("x", [0.0, 1.5, math.pi])
+def test_comparisons_that_find_no_keys(name: str, entry: str, x: float) -> None:
+    function, slope = NO_KEYS[name]
+    np.testing.assert_allclose(ENTRIES[entry](function)(np.float64(x)), slope(x), rtol=1e-7)
 
 
 AXES: Final[dict[str, Callable[..., Any]]] = {

@@ -342,7 +342,7 @@ def run(
 
 
 def _compiler_of(request: compilation.Compilation) -> config.Compiler:
-    """Return the compiler that is asked for; programs with flags or a placement are XLA's."""
+    """Return the compiler that the user chose; programs with flags or a placement are XLA's."""
     settings = config.settings()
     if request.placement is not None or settings.debugging:
         return "xla"

@@ -13,7 +13,7 @@ import attrs
 from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
-from tinyjax.source.adjoint.certainty import Certainty, check_texts
+from tinyjax.source.adjoint.certainty import Certainty, check_keys, check_texts
 from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, infer
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods, registry
@@ -95,6 +95,7 @@ class Activity:
             self._find_shadows(kinds)
         if not program.filename.startswith(PACKAGE_DIRECTORY):
             check_texts(program, self.kinds)
+            check_keys(program, self.kinds)
         blocks = program.blocks
         self.statements: dict[ir.Variable, ir.Statement] = {
             s.variable: s for s in program.statements

@@ -386,6 +386,54 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
 
 
+def check_keys(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
+    """Refuse a program that compares a number with a derivative with what it may have kept.
+
+    Raises:
+        SourceError: it does, as programs with caches do.
+    """
+    for statement in program.statements:
+        if not runtime.is_in(statement.function, _OF_KEYS):
+            continue
+        first, second = [
+            isinstance(x, ir.Variable)
+            and kinds.get(x, ACTIVE).active
+            and not _is_of_outside(x, program.calls)
+            for x in statement.call.args
+        ]
+        is_container = statement.function in (runtime.contains, runtime.lacks)
+        kept = statement.call.args[int(first)]
+        if (first if is_container else first != second) and _may_be_kept(kept, program.calls):
+            raise errors.SourceError(
+                "a number may equal one that the program has kept, as keys of caches do, with "
+                "what has no derivative in tinyjax.source. Compute without the cache.",
+                Location(program.filename, statement.line, program.name),
+            )
+
+
+#: Comparisons that find a key.
+_OF_KEYS: Final = (operator.eq, operator.ne, runtime.contains, runtime.lacks)
+
+
+def _is_of_outside(atom: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
+    """Return whether a value is, or is part of, one of a module's."""
+    while atom in calls and runtime.is_in(ir.value_of(calls[atom].function), _READING_PARTS):
+        atom = calls[atom].args[0]
+    is_global = atom in calls and ir.value_of(calls[atom].function) is runtime.global_value
+    return is_global or isinstance(atom, ir.Constant)
+
+
+_READING_PARTS: Final = (getattr, operator.getitem)
+
+
+def _may_be_kept(atom: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
+    """Return whether a value may be of an earlier call, which no constant is."""
+    if isinstance(atom, ir.Constant):
+        return isinstance(atom.value, (dict, list, set, np.ndarray))
+    makes = (runtime.make_list, runtime.make_tuple)
+    return atom not in calls or not runtime.is_in(ir.value_of(calls[atom].function), makes)
+
+
 def _is_error(function: Any) -> bool:
     """Return whether a function is the class of an exception, which keeps what it is given."""
     return isinstance(function, type) and issubclass(function, BaseException)

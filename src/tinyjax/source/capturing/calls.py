@@ -383,7 +383,8 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
         values = ndarrays.data_of(args)
         if values is not None:
             return follow(g(*values))
-        if g not in HANDLERS and _OPERANDS.issuperset(map(type, args)):
+        is_own = g in HANDLERS or g in ndarrays.EQUALITIES
+        if not is_own and _OPERANDS.issuperset(map(type, args)):
             return ndarrays.wrap_ufunc(g, args)
     args = _with_arrays(args, "__array_ufunc__")
     if not ndarrays.are_captured(args, kwargs):
@@ -1448,19 +1449,24 @@ def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> An
     return result
 
 
+def _without_keys(apply: Callable[[Any, Any], Any], compare: Callable[[Any, Any], Any]) -> Any:
+    """Make the dispatcher of a comparison in which no operand is a constant of the program."""
+
+    def dispatch(x: Any, y: Any) -> Any:
+        if type(x) in _NUMBERS_OF_DATA and type(y) in _NUMBERS_OF_DATA:
+            return apply(x, y)
+        ndarrays.check_no_key(x, y)
+        return compare(x, y)
+
+    return dispatch
+
+
 def _apply_to_others(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
     """Apply an operator to texts, sequences and arrays of data."""
     if type(x) in _NO_SEQUENCES or type(y) in _NO_SEQUENCES:
         x, y = with_array(x), with_array(y)
     if {type(x), type(y)} == {np.ndarray, list}:
         return apply(ndarrays.to_array(x), ndarrays.to_array(y))
-    if type(x) in (list, tuple) and ndarrays.is_traced(x) != ndarrays.is_traced(y):
-        differs = apply(x, y) is not True if ufunc is np.equal else apply(x, y)
-        if ufunc in (np.equal, np.not_equal) and not differs:
-            raise runs.refusal(
-                "whether a list equals one of data, as keys of caches do,",
-                "Compute without the cache.",
-            )
     return _apply_to_text(apply, ufunc, x, y) if type(x) is str else apply(x, y)
 
 
@@ -1605,7 +1611,9 @@ for _name in rewriting.OPERATORS.values():
     rewriting.DISPATCHERS[f"i{_name}"] = _in_place(getattr(operator, f"i{_name}"), _name, _dispatch)
 for _name in rewriting.COMPARISONS.values():
     _apply = getattr(operator, _name)
-    rewriting.DISPATCHERS[_name] = _binary(_apply, _name, _REFLECTED[_name])
+    rewriting.DISPATCHERS[_name] = _dispatch = _binary(_apply, _name, _REFLECTED[_name])
+    if _name in rewriting.EQUALITIES:
+        rewriting.DISPATCHERS[f"{_name}_of_values"] = _without_keys(_apply, _dispatch)
 for _name in rewriting.UNARY.values():
     rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
 _DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (

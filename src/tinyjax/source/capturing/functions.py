@@ -837,3 +837,20 @@ def _select(
         if ndarrays.to_array(condition).dtype != bool:
             raise TypeError(f"invalid entry {place} in condlist: should be boolean ndarray")
     return before(condlist, choicelist, default, **options)
+
+
+# Comparisons, by which caches find what they have kept
+
+
+@around(np.array_equal, np.array_equiv, np.isin, np.setdiff1d, np.setxor1d, np.intersect1d)
+@around(operator.eq, operator.ne)
+def _compare(_: Any, before: Any, a: Any, b: Any, *args: Any, **options: Any) -> Any:
+    ndarrays.check_no_key(a, b)
+    return before(a, b, *args, **options)
+
+
+@around(np.isclose, np.allclose)
+def _compare_closely(_: Any, before: Any, a: Any, b: Any, *args: Any, **options: Any) -> Any:
+    if np.ndim(a) and np.ndim(b):  # numbers are compared with constants, too
+        ndarrays.check_no_key(a, b)
+    return before(a, b, *args, **options)

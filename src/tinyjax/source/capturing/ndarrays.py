@@ -845,6 +845,38 @@ def decided(x: Any, purpose: str = "a decision") -> Any:
     return runs.decide(value_of(x), purpose) if is_traced(x) else plain(x)
 
 
+def check_no_key(x: Any, y: Any) -> None:
+    """Check that a traced value does not equal data that the program holds, as keys of caches do.
+
+    What the program keeps with such a key are numbers, which have no derivative.
+
+    Raises:
+        CaptureError: it does.
+    """
+    if is_traced(x) is not is_traced(y) and {type(x), type(y)}.isdisjoint(_NO_KEYS):
+        data, kept = known_data(x), known_data(y)
+        if data is not UNKNOWN is not kept and _is_same_key(data, kept):
+            what = "whether a value equals one that the program holds, as keys of caches do,"
+            raise runs.refusal(what, "Compute without the cache.")
+
+
+#: Classes of what is no float, and holds none.
+_NO_KEYS: Final = {str, bytes, dict, type(None), object}
+
+
+def _is_same_key(x: Any, y: Any) -> bool:
+    """Return whether floats, arrays of them, or sequences are equal."""
+    are_sequences = {type(x) in _CONTAINERS, type(y) in _CONTAINERS}
+    try:
+        if are_sequences == {True}:
+            return bool(x == y)
+        a, b = np.asarray(x), np.asarray(y)
+    except ValueError:  # Python does not compare sequences of arrays
+        return False
+    are_inexact = {a.dtype.kind, b.dtype.kind} <= {"f", "c"}
+    return are_inexact and a.size > 0 and np.array_equal(a, b)
+
+
 #: What stands for data that is not known.
 UNKNOWN: Final = object()
 
@@ -1386,6 +1418,8 @@ def _nested(x: Any) -> Any:
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
     """Apply a universal function, or one of its methods, to values of which some are captured."""
+    if ufunc in EQUALITIES and method == "__call__":
+        check_no_key(*inputs[:2])
     if method == "__call__" and not options:
         for x in inputs:
             if type(x) in _FOREIGN_FREE:
@@ -2215,17 +2249,15 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
         if type(items) in _REPEATED and isinstance_of(count, CapturedScalar):
             return items * operator.index(count)
     if type(x) in NUMBERS and type(y) in NUMBERS:
+        if ufunc in EQUALITIES:
+            check_no_key(x, y)
         return of_numbers(ufunc, x, y)
     for own, other in ((x, y), (y, x)):
         is_of_python = type(own) in OF_PYTHON and type(other) in _OF_NO_FLOATS
         if is_of_python or (isinstance_of(own, CapturedScalar) and is_object(other)):
             return NotImplemented
         is_own = is_object(other) and type(other).__eq__ is _IDENTITY  # equal to itself only
-        if (
-            ufunc in _EQUALITIES
-            and is_captured(own)
-            and (is_own or isinstance(other, (str, bytes)))
-        ):
+        if ufunc in EQUALITIES and is_captured(own) and (is_own or isinstance(other, (str, bytes))):
             return follow(np.full(own.shape, ufunc is np.not_equal)[()])
     return apply_ufunc(ufunc, "__call__", (x, y), {})
 
@@ -2280,8 +2312,8 @@ _COMPARISONS: Final = _ufuncs(
     x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
 )
 COMPARED: Final = {*_COMPARISONS.values()}
-_EQUALITIES: Final = {np.equal, np.not_equal}
-_ORDERED: Final = COMPARED - _EQUALITIES
+EQUALITIES: Final = {np.equal, np.not_equal}
+_ORDERED: Final = COMPARED - EQUALITIES
 _ARITHMETIC: Final = _ufuncs(syntax.BINARY.values())
 #: Operators of truth values that Python takes as integers, and NumPy does not.
 _OF_TRUTHS: Final = {np.invert, *_ARITHMETIC.values()} - {*_BITWISE, np.true_divide}

@@ -261,6 +261,8 @@ COMPARISONS: Final[dict[Any, str]] = {
     for node, function in syntax.COMPARISONS.items()
     if hasattr(object, f"__{function.__name__}__")
 }
+#: Those that are true for a key of a cache, or false.
+EQUALITIES: Final = {COMPARISONS[ast.Eq], COMPARISONS[ast.NotEq]}
 UNARY: Final[dict[Any, str]] = {
     node: function.__name__ for node, function in syntax.UNARY.items() if node is not ast.Not
 }
@@ -275,6 +277,15 @@ _OF_OBJECTS: Final = {
 }
 #: Functions that look at the frame of their caller.
 _OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"}
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Return whether an expression is a constant of the program, such as ``-1`` or ``math.pi``."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_literal(node.operand)
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "numpy")
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
 
 
 class _Dispatching(ast.NodeTransformer):
@@ -307,6 +318,7 @@ class _Dispatching(ast.NodeTransformer):
         return self._evaluate(node, self._dispatch(node, name, [node.operand]))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        is_literal = any(map(_is_literal, (node.left, *node.comparators)))
         self.generic_visit(node)
         if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and _is_truth(node.comparators[0]):
             compared = self._dispatch(node.left, "truth", [node.left])
@@ -314,7 +326,10 @@ class _Dispatching(ast.NodeTransformer):
         name = COMPARISONS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         if name is None:
             return node
-        return self._evaluate(node, self._dispatch(node, name, [node.left, *node.comparators]))
+        operands = [node.left, *node.comparators]
+        if name in EQUALITIES and not any(map(_is_constant, operands)):
+            return self._dispatch(node, name if is_literal else f"{name}_of_values", operands)
+        return self._evaluate(node, self._dispatch(node, name, operands))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
