@@ -395,15 +395,16 @@ def check_keys(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
     for statement in program.statements:
         if not runtime.is_in(statement.function, _OF_KEYS):
             continue
-        first, second = [
-            isinstance(x, ir.Variable)
-            and kinds.get(x, ACTIVE).active
-            and not _is_of_outside(x, program.calls)
-            for x in statement.call.args
+        first, second = statement.call.args
+        is_active = [
+            isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in (first, second)
         ]
-        is_container = statement.function in (runtime.contains, runtime.lacks)
-        kept = statement.call.args[int(first)]
-        if (first if is_container else first != second) and _may_be_kept(kept, program.calls):
+        if statement.function in (runtime.contains, runtime.lacks):
+            is_key = is_active[0] and _may_be_kept(second, program.calls)
+        else:
+            of_outside = [_is_of_outside(x, program.calls) for x in (first, second)]
+            is_key = of_outside[0] != of_outside[1] and is_active[int(of_outside[0])]
+        if is_key:
             raise errors.SourceError(
                 "a number may equal one that the program has kept, as keys of caches do, with "
                 "what has no derivative in tinyjax.source. Compute without the cache.",
@@ -416,22 +417,25 @@ _OF_KEYS: Final = (operator.eq, operator.ne, runtime.contains, runtime.lacks)
 
 
 def _is_of_outside(atom: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
-    """Return whether a value is, or is part of, one of a module's."""
-    while atom in calls and runtime.is_in(ir.value_of(calls[atom].function), _READING_PARTS):
-        atom = calls[atom].args[0]
-    is_global = atom in calls and ir.value_of(calls[atom].function) is runtime.global_value
-    return is_global or isinstance(atom, ir.Constant)
+    """Return whether a value is a part of an argument, or of what a module has."""
+    whole = atom
+    while whole in calls and runtime.is_in(ir.value_of(calls[whole].function), _READING_PARTS):
+        whole = calls[whole].args[0]
+    is_global = whole in calls and ir.value_of(calls[whole].function) is runtime.global_value
+    return is_global or (whole is not atom and whole not in calls)
 
 
 _READING_PARTS: Final = (getattr, operator.getitem)
 
 
-def _may_be_kept(atom: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
-    """Return whether a value may be of an earlier call, which no constant is."""
-    if isinstance(atom, ir.Constant):
-        return isinstance(atom.value, (dict, list, set, np.ndarray))
+def _may_be_kept(container: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
+    """Return whether a container may be of an earlier call, which no constant is."""
+    if isinstance(container, ir.Constant):
+        return isinstance(container.value, (dict, list, set, np.ndarray))
     makes = (runtime.make_list, runtime.make_tuple)
-    return atom not in calls or not runtime.is_in(ir.value_of(calls[atom].function), makes)
+    return container not in calls or not runtime.is_in(
+        ir.value_of(calls[container].function), makes
+    )
 
 
 def _is_error(function: Any) -> bool:
