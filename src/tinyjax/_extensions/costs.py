@@ -267,11 +267,11 @@ class XLATimes(records.Record):
         reduction: an operation with a smaller result.
         function: a function such as ``exp``.
         solution: a factorization, or the solution of a system.
-        unfused: an operation of a program that is compiled without fusion.
-        most_fused: the most operations that are made one loop. XLA computes one of them again for
-            each that reads it. It compiles 630 operations of a gradient in 2 s, and 1,240 in 80 s.
-            They run a hundred times longer than without fusion.
-        few: the most elements that these have; more are worth their fusion.
+        repeated: an operation among so many that XLA computes them again.
+        most_fused: the most operations on few elements that XLA makes one loop without that: it
+            computes one of them again for each that reads it. It compiles 630 operations of a
+            gradient in 2 s, and 1,240 in 80 s; they run a hundred times longer than in C.
+        few: the most elements that these have.
     """
 
     module: float = 2.8e-2
@@ -283,7 +283,7 @@ class XLATimes(records.Record):
     reduction: float = 1.8e-2
     function: float = 2.1e-2
     solution: float = 1.8e-1
-    unfused: float = 8e-4
+    repeated: float = 8e-4
     most_fused: int = 400
     few: int = 4096
 
@@ -348,7 +348,7 @@ class Cost(records.Record):
         own: seconds that NumPy takes for it, without the programs that it runs.
         own_written: the same when it is compiled to a Python function.
         calls: whether it, or a program that it runs, has equations that call Python functions.
-        unfused: the operations of programs in which XLA would make too many one loop.
+        repeated: the operations of programs in which XLA would make too many one loop.
     """
 
     weight: float = 0.0
@@ -362,12 +362,12 @@ class Cost(records.Record):
     own: float = 0.0
     own_written: float = 0.0
     calls: bool = False
-    unfused: int = 0
+    repeated: int = 0
 
     @property
     def seconds_to_compile(self) -> float:
         """The time that XLA takes, in seconds."""
-        return float(XLA.module + self.weight**XLA.growth + self.unfused * XLA.unfused)
+        return float(XLA.module + self.weight**XLA.growth + self.repeated * XLA.repeated)
 
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
@@ -481,7 +481,7 @@ class _Totals:
         else:  # one of the branches, or of a function and its rules, is evaluated
             self.programs += [(int(i == 0), cost) for i, cost in enumerate(costs)]
 
-    def cost(self, unfused: int) -> Cost:
+    def cost(self, repeated: int) -> Cost:
         """Return the cost of the program, with those of the programs that it runs."""
         moving = self.elements * NUMPY.element + self.flops * NUMPY.flop + NUMPY.run
         own, own_written = self.steps * NUMPY.step + moving, self.lines + moving
@@ -507,7 +507,7 @@ class _Totals:
             own=own,
             own_written=own_written,
             calls=self.calls or any(inner.calls for inner in distinct),
-            unfused=unfused + sum(inner.unfused for inner in distinct),
+            repeated=repeated + sum(inner.repeated for inner in distinct),
         )
 
 

@@ -387,8 +387,6 @@ def test_programs_that_xla_would_take_hours_for_become_c(
     compiled = tinyjax.jit(derivative, tier="compiled")
     np.testing.assert_allclose(compiled(x), expected, rtol=1e-6)
     np.testing.assert_allclose(tinyjax.jit(derivative)(x), expected, rtol=1e-6)
-    by_xla = tinyjax.jit(derivative, tier="compiled", compiler="xla")
-    np.testing.assert_allclose(by_xla(x), expected, rtol=1e-6)
     assert len(compilations) == 1
 
 
@@ -408,16 +406,13 @@ def test_c_compiles_after_the_calls_that_numpy_evaluates(compilations: list[str]
 
 
 @pytest.mark.parametrize("compiler", ["/nowhere/cc", "/bin/false"])
-def test_without_a_compiler_of_c_xla_fuses_nothing(
+def test_without_a_compiler_of_c_xla_compiles(
     compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", compiler)
-    function, x = tinyjax.grad(_shared(500)), np.array([0.3, -0.2, 0.9])
+    function, x = _shared(500), np.array([0.3, -0.2, 0.9])
     compiled = tinyjax.jit(function, tier="compiled")
-    np.testing.assert_allclose(compiled(x), _differences(_shared(500), x), rtol=1e-6)
-    text = compiled.lower(x).compile().as_text()
-    assert text is not None
-    assert "fusion(" not in text
+    np.testing.assert_allclose(compiled(x), function(x), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import attrs
 
 from tinyjax import config, errors
 from tinyjax._base import blas, forks, records
-from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, cost_of
+from tinyjax._extensions.costs import EAGER_ONLY, NUMPY, XLA, cost_of
 from tinyjax._extensions.host import runs
 from tinyjax.core import devices, xla
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS
@@ -357,7 +357,15 @@ def _compiler_of(request: compilation.Compilation) -> config.Compiler:
 
 def _is_for_c_later(request: compilation.Compilation) -> bool:
     """Return whether C compiles a program after its evaluations, since XLA would take too long."""
-    return _compiler_of(request) == "auto" and not is_fused(request.jaxpr)
+    if _compiler_of(request) != "auto" or _count_eqns(request.jaxpr) <= XLA.most_fused:
+        return False
+    return cost_of(request.jaxpr).repeated > 0
+
+
+def _count_eqns(jaxpr: jx.Jaxpr) -> int:
+    """Count the equations of a program, and of those that it runs."""
+    inner = [program for eqn in jaxpr.eqns for program in jx.subjaxprs(eqn.params)]
+    return len(jaxpr.eqns) + sum(map(_count_eqns, inner))
 
 
 def _evaluation_in_c(request: compilation.Compilation) -> _EvaluateHosts | None:
@@ -456,11 +464,6 @@ def history(request: compilation.Compilation) -> str:
 def functions_in(jaxpr: jx.Jaxpr) -> float:
     """Estimate of how many elements a program evaluates functions such as ``exp``."""
     return cost_of(jaxpr).functions
-
-
-def is_fused(jaxpr: jx.Jaxpr) -> bool:
-    """Return whether XLA is to fuse operations of a program, which may have too many for it."""
-    return not cost_of(jaxpr).unfused
 
 
 def forget() -> None:

@@ -102,12 +102,6 @@ def functions_in(jaxpr: jx.Jaxpr) -> float:
     return inf if tiers is None else float(tiers.functions_in(jaxpr))
 
 
-def is_fused(jaxpr: jx.Jaxpr) -> bool:
-    """Return whether XLA is to fuse operations of a program, which may have too many for it."""
-    tiers = lazy.hook("tiers")
-    return tiers is None or bool(tiers.is_fused(jaxpr))
-
-
 def forget_programs() -> None:
     """Drop all compiled programs, and evaluate every program at first again."""
     tiers = lazy.hook("tiers")

@@ -28,7 +28,6 @@ _WORTH_FUSING: Final = 1e5
 
 _ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
 _UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
-_UNFUSED: Final[tuple[str, compilation.Flag]] = ("xla_disable_hlo_passes", "fusion")
 
 #: The body of a loop becomes one function if it touches no more bytes.
 _WHOLE_LOOPS: Final[tuple[str, compilation.Flag]] = (
@@ -90,8 +89,6 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
             chosen = [_WHOLE_LOOPS, *_FEWER_FUSIONS, _ONE_THREAD]
         case _:
             chosen = [_WHOLE_LOOPS]
-    if not compilation.is_fused(request.jaxpr):
-        chosen.append(_UNFUSED)
     flags = {**dict(chosen), **dict(request.flags)}
     flags.pop("compiler", None)  # which is XLA
     return tuple(sorted(flags.items()))
