@@ -125,7 +125,7 @@ def test_reasons_are_those_of_mutants_that_there_are() -> None:
 
 #: Mutants, and whether a test of derivatives notices them.
 KNOWN: Final = {
-    ("core/transforms/transpose.py", "zero", "ct is ZERO → True"): True,
+    ("core/transforms/transpose.py", "zero", "ct is prim.ZERO → True"): True,
     ("core/primitives/elementwise.py", "scale", "mul(t, cos(x)) → t"): True,
     ("core/tracing/jaxpr.py", "check", "raise"): False,  # no program is wrong there
 }

@@ -92,7 +92,8 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_zero(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "ZERO"
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+    return name == "ZERO"
 
 
 def sign(node: ast.AST) -> Iterator[ast.AST]:

@@ -633,3 +633,44 @@ def test_one_closure_leaves_another_of_the_same_code_as_it_is(
     gradient = source.grad(total_of(product))(POINT)
     expected = tinyjax.grad(source.capture(total_of(product)))(POINT)
     np.testing.assert_allclose(gradient, expected, rtol=1e-13)
+
+
+def _fill(a: Any, b: Any) -> Any:
+    a[0] = 3 * b[1]
+    return a
+
+
+def _apply(fun: Callable[..., Any], *args: Any) -> Any:
+    out = fun(*args)
+    args[0][2] = args[1][1] ** 2
+    return out
+
+
+def _first_changed(*args: Any) -> tuple[Any, ...]:
+    first, *others = args
+    first[0] = others[0][1]
+    return args
+
+
+def _sum_of(*args: Any) -> Any:
+    out = list(args)
+    out[0][3] = 7 * args[1][1]
+    return sum(np.sum(a) for a in out)
+
+
+#: Programs that take and pass on several arrays, which change, and whether they are read: of
+#: ``*args`` the items are arrays, and not the whole.
+OF_SEVERAL: Final[dict[str, tuple[Function, bool]]] = {
+    "passed on": (lambda x: np.sum(_apply(_fill, a := np.zeros(4), x) * x) + np.sum(a), True),
+    "returned": (lambda x: np.sum(np.stack(_first_changed(a := x * 1.0, x)) * a), True),
+    "in a list": (lambda x: _sum_of(a := x * 2.0, x) + np.sum(a**2), True),
+    "rows": (lambda x: np.sum(_fill(*np.outer(x, x)[:2]) * x), False),
+}
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_several_arrays_as_arguments(name: str) -> None:
+    function, is_read = OF_SEVERAL[name]
+    slopes = [(function(POINT + h) - function(POINT - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(source.grad(function)(POINT), slopes, rtol=1e-7, atol=1e-8)
+    assert ("is read" in str(source.explain(function, POINT))) is is_read

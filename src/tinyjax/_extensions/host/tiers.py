@@ -357,9 +357,12 @@ def _compiler_of(request: compilation.Compilation) -> config.Compiler:
 
 def _is_for_c_later(request: compilation.Compilation) -> bool:
     """Return whether C compiles a program after its evaluations, since XLA would take too long."""
-    if _compiler_of(request) != "auto" or _count_eqns(request.jaxpr) <= XLA.most_fused:
-        return False
-    return cost_of(request.jaxpr).repeated > 0
+
+    def repeats() -> bool:
+        many = _count_eqns(request.jaxpr) > XLA.most_fused
+        return many and cost_of(request.jaxpr).repeated > 0
+
+    return _compiler_of(request) == "auto" and bool(request.jaxpr.derive("repeats", repeats))
 
 
 def _count_eqns(jaxpr: jx.Jaxpr) -> int:

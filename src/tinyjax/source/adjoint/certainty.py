@@ -322,10 +322,14 @@ class Certainty:
 
     def _may_be_array(self, atom: ir.Atom) -> bool:
         """Return whether a value may be an array, by what defines it."""
-        call = self._calls.get(atom)
+        call, variadic = self._calls.get(atom), self._program.variadic
+        if variadic is not None and atom is self._program.blocks[0].arguments[variadic]:
+            return False
         if call is None:
             kind = self._kinds.get(atom) if isinstance(atom, ir.Variable) else None
             return kind is not None and (kind.is_array or kind is ACTIVE)
+        if ir.value_of(call.function) is runtime.items_of:
+            return self._may_be_array(call.args[0])
         return not runtime.is_in(ir.value_of(call.function), _CONTAINERS)
 
 

@@ -246,6 +246,7 @@ class IR:
         function: the function.
         blocks: the first is where the program begins; no branch leads there.
         filename: where the function was written.
+        variadic: the position of the tuple ``*args`` among the first block's arguments, if it is.
         derived: cached results of analyses and transformations of the program: adjoints, the graph.
 
     Example:
@@ -261,6 +262,7 @@ class IR:
     function: Callable[..., Any] | None
     blocks: tuple[Block, ...]
     filename: str
+    variadic: int | None = None
     derived: dict[Any, Any] = attrs.field(factory=dict)
 
     @property

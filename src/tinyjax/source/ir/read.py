@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import dis
 import importlib
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
@@ -126,7 +127,11 @@ class Builder(objects.Objects):
         else:
             self.body(self.node.body)
             self.leave(ir.returning(ir.NONE))
-        return assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
+        program = assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
+        if not self.code.co_flags & inspect.CO_VARARGS:
+            return program
+        before = self.code.co_argcount + self.code.co_kwonlyargcount
+        return attrs.evolve(program, variadic=1 + before)  # the function is the first
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         i = 0
