@@ -189,6 +189,7 @@ def by_package(results: Iterable[Result]) -> Iterator[str]:
 #: Why a function's check cannot be right.
 REASONS: Final = {
     ("skyfield", "keplerlib.propagate"): "it finds a root by bisection, whose steps have no slope",
+    ("PyMoosh", "modes.steepest"): "it halves its steps by comparisons, which have no slope",
     ("geodepy", "convert.geo2grid"): "it rounds its results, whose steps have no slope",
     ("geodepy", "geodesy.vincinv"): "it rounds its results, whose steps have no slope",
     ("nodepy", "stability_function"): "the eigenvalue zero of a matrix is defective",
