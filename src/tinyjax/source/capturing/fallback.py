@@ -141,7 +141,7 @@ def _copied(x: Any, values: Iterator[Any] | None = None) -> Any:
         value = next(values)
         if type(x) is np.ndarray and ndarrays.is_array(value):
             if not x.flags.c_contiguous:
-                value = ndarrays.laid_out(value._captured_value, x)
+                value = _with_strides(value, x)
             return value if x.flags.writeable else ndarrays.read_only(value)
         return ndarrays.number(value) if type(x) in (float, complex) else value
     if type(x) is np.ndarray:
@@ -154,6 +154,24 @@ def _copied(x: Any, values: Iterator[Any] | None = None) -> Any:
         fields = field_names(type(x))
         return with_fields(x, {name: _copied(getattr(x, name), values) for name in fields})
     return ndarrays.wrap(x)
+
+
+def _with_strides(value: Any, model: np.ndarray) -> Any:
+    """Return a copy whose elements are as far apart as an array's, in a memory with gaps."""
+    low, high = np.lib.array_utils.byte_bounds(model)
+    start, size = model.__array_interface__["data"][0] - low, high - low
+    if any(n % model.itemsize for n in (start, size, *model.strides)):
+        return ndarrays.laid_out(value._captured_value, model)
+
+    def view(whole: np.ndarray) -> np.ndarray:
+        strides = [n // model.itemsize * whole.itemsize for n in model.strides]
+        after = whole[start // model.itemsize :]
+        return np.lib.stride_tricks.as_strided(after, model.shape, strides)
+
+    whole = ndarrays.array_of(np.zeros(size // model.itemsize, value.dtype))
+    part = ndarrays.view_by(whole, view)
+    ndarrays.write(part, ..., value)
+    return part
 
 
 def _dict_like(items: dict[Any, Any], x: dict[Any, Any]) -> dict[Any, Any]:
