@@ -405,6 +405,20 @@ def test_c_compiles_after_the_calls_that_numpy_evaluates(compilations: list[str]
     assert "compiled as C" in str(compiled.explain(x))
 
 
+def test_long_programs_of_numbers_are_not_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags_of: list[Any] = []
+    compile_one = compiling.library_code
+
+    def note(name: str, source: str, flags: Any) -> bytes:
+        flags_of.append(flags)
+        return compile_one(name, source, flags)
+
+    monkeypatch.setattr(compiling, "library_code", note)
+    function, x = tinyjax.grad(_shared(2400)), np.array([0.3, -0.2, 0.9])
+    np.testing.assert_allclose(tinyjax.jit(function, compiler="c")(x), function(x), rtol=1e-12)
+    assert "-O0" in flags_of[-1]
+
+
 @pytest.mark.parametrize("compiler", ["/nowhere/cc", "/bin/false"])
 def test_without_a_compiler_of_c_xla_compiles(
     compiler: str, monkeypatch: pytest.MonkeyPatch

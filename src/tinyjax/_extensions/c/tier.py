@@ -34,10 +34,15 @@ from tinyjax.dtypes import HostArray
 #: Evaluates a program in C.
 Evaluate: TypeAlias = Callable[[Sequence[HostArray]], list[HostArray]]
 
-#: -O3 takes thrice as long; for texts of more characters -O1 takes half as long.
-FLAGS: Final = ("-O2", *compiling.COMMON_FLAGS.split(), "-fvect-cost-model=dynamic")
+#: -O3 takes thrice as long; for texts of more characters -O1 takes half as long. For those that are
+#: yet longer, and have a loop in so many characters at most, -O0 takes a tenth, and calls as long.
 _LONG_TEXT: Final = 60_000
-_FLAGS_FOR_LONG: Final = ("-O1", "-ftree-loop-vectorize", *FLAGS[1:])
+_LONGER_TEXT: Final = 200_000
+_WITHOUT_LOOPS: Final = 2000
+_OF_ALL: Final = (*compiling.COMMON_FLAGS.split(), "-fvect-cost-model=dynamic")
+FLAGS: Final = ("-O2", *_OF_ALL)
+_FLAGS_FOR_LONG: Final = ("-O1", "-ftree-loop-vectorize", *_OF_ALL)
+_FLAGS_FOR_NUMBERS: Final = ("-O0", *_OF_ALL)
 #: Functions of which GNU's library for x86 has some for whole vectors, right to four units of the
 #: last place, and the version that has them all.
 _VECTOR_FUNCTIONS: Final = (
@@ -374,6 +379,8 @@ def _code(source: str) -> bytes:
     """Return the machine code of a file, from the cache on disk where that has it."""
     vectors = _vector_functions()
     flags = FLAGS if len(source) < _LONG_TEXT else _FLAGS_FOR_LONG
+    if len(source) > max(_LONGER_TEXT, _WITHOUT_LOOPS * source.count("for (")):
+        flags = _FLAGS_FOR_NUMBERS
     flags = (*flags, "-mprefer-vector-width=256", "-lmvec") if vectors else flags
     source = source.replace(exporting.LIBRARY, f"{exporting.LIBRARY}\n{vectors}", 1)
     if not config.settings().cache_dir:
