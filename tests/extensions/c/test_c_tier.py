@@ -28,18 +28,23 @@ def forgotten() -> Iterator[None]:
     tier.forget()
 
 
+def _arguments_of_compiler(monkeypatch: pytest.MonkeyPatch, position: int) -> list[Any]:
+    """Return a list to which each compilation adds an argument of ``library_code``."""
+    arguments: list[Any] = []
+    compile_one = compiling.library_code
+
+    def note(*args: Any) -> bytes:
+        arguments.append(args[position])
+        return compile_one(*args)
+
+    monkeypatch.setattr(compiling, "library_code", note)
+    return arguments
+
+
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that the C compiler compiles."""
-    sources: list[str] = []
-    compile_one = compiling.library_code
-
-    def note(name: str, source: str, flags: Any) -> bytes:
-        sources.append(source)
-        return compile_one(name, source, flags)
-
-    monkeypatch.setattr(compiling, "library_code", note)
-    return sources
+    return _arguments_of_compiler(monkeypatch, 1)
 
 
 def _vector(n: int) -> tuple[Any, ...]:
@@ -406,17 +411,10 @@ def test_c_compiles_after_the_calls_that_numpy_evaluates(compilations: list[str]
 
 
 def test_long_programs_of_numbers_are_not_optimized(monkeypatch: pytest.MonkeyPatch) -> None:
-    flags_of: list[Any] = []
-    compile_one = compiling.library_code
-
-    def note(name: str, source: str, flags: Any) -> bytes:
-        flags_of.append(flags)
-        return compile_one(name, source, flags)
-
-    monkeypatch.setattr(compiling, "library_code", note)
+    flags = _arguments_of_compiler(monkeypatch, 2)
     function, x = tinyjax.grad(_shared(2400)), np.array([0.3, -0.2, 0.9])
     np.testing.assert_allclose(tinyjax.jit(function, compiler="c")(x), function(x), rtol=1e-12)
-    assert "-O0" in flags_of[-1]
+    assert "-O0" in flags[-1]
 
 
 @pytest.mark.parametrize("compiler", ["/nowhere/cc", "/bin/false"])

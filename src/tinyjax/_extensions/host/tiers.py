@@ -442,15 +442,13 @@ def evaluation(
 
 def history(request: compilation.Compilation) -> str:
     """Return the history and the present tier of a program's calls."""
-    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
-
     if _compiler_of(request) == "c":
-        return tier.history(request.jaxpr)
+        return _history_in_c(request.jaxpr)
     if xla.is_absent():
         return _ABSENT
     progress = _progress_of(request)
     if progress.in_c is not None:
-        return f"{progress.decision.reason}; {tier.history(request.jaxpr)}"
+        return f"{progress.decision.reason}; {_history_in_c(request.jaxpr)}"
     if progress.is_loaded and not progress.evaluated:
         return "the last run compiled it: it is loaded at the first call"
     if not progress.evaluated:
@@ -462,6 +460,13 @@ def history(request: compilation.Compilation) -> str:
     reason = unwritten(request.jaxpr)
     stepwise = f", equation by equation, since {reason}" if reason else ""
     return f"{progress.decision.reason}; {evaluated}{stepwise}"
+
+
+def _history_in_c(jaxpr: jx.Jaxpr) -> str:
+    """Return how a program was compiled as C."""
+    from tinyjax._extensions.c import tier  # noqa: PLC0415 - loaded with its first program
+
+    return tier.history(jaxpr)
 
 
 def functions_in(jaxpr: jx.Jaxpr) -> float:
