@@ -1,4 +1,4 @@
-"""NumPy at the edges: too few elements, zero divisors, shared masks, and subclasses."""
+"""NumPy at the edges: too few elements, zero divisors, roots, casts, flat iterators, subclasses."""
 
 import itertools
 import random
@@ -11,7 +11,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 HEAD: Final = """
-import math, statistics
+import math, operator, statistics
 import numpy as np
 class S(np.ndarray):
     def __new__(cls, a, tag=None):
@@ -98,6 +98,52 @@ SUBCLASSES: Final = [
         "s @ s",
     ),
 ]
+#: Of one half as an exponent, which is a root in some forms.
+POWERS: Final = [
+    *(
+        "a ** 0.5",
+        "np.power(a, 0.5)",
+        "a ** np.float64(0.5)",
+        "a ** np.float32(0.5)",
+        "pow(a, 0.5)",
+    ),
+    *(
+        "a ** np.array([0.5])",
+        "a ** np.full(4, 0.5)",
+        "np.power(a, 0.5) * 2",
+        "a[:, None] ** 0.5",
+    ),
+    *("np.array([v ** 0.5 for v in a])", "np.array([np.power(v, 0.5) for v in a])", "a ** 0.25"),
+    *("np.float_power(a, 0.5)", "np.power(a, 0.5, where=a < 5, out=a)", "(a + 0j) ** 0.5"),
+    *(
+        "np.array([np.power(v[None], 0.5)[0] for v in a])",
+        "operator.pow(a, 0.5)",
+        "a ** (0.5+0j)",
+    ),
+]
+#: Writes of numbers that NumPy casts to the dtype of an array, or does not.
+CASTS: Final = [
+    f"a = np.zeros(4, {dtype}); {write}; return np.sum(a * x)"
+    for dtype, write in itertools.product(
+        ("int", "np.float32", "bool", "np.int8"),
+        (
+            *("np.place(a, x > 0, x)", "np.putmask(a, x > 0, x)", "np.put(a, [0, 2], x[:2])"),
+            *("np.copyto(a, x)", "np.copyto(a, x, where=x > 0)", "np.copyto(a, x[0])"),
+            *("np.copyto(a, float(x[0]))", "np.copyto(a, list(x))", "np.copyto(a, x, 'unsafe')"),
+            *("np.copyto(a, x, 'unsafe', [True, False] * 2)", "np.copyto(a, (x > 0).astype(int))"),
+            *("np.copyto(a, x > 0)", "np.put_along_axis(a, np.arange(4), x, 0)", "a.flat = x"),
+        ),
+    )
+]
+#: Indices of flat iterators, which take others than arrays.
+FLAT: Final = [
+    f"a = x * 1.0; {line}"
+    for key in (
+        *("True", "False", "np.array(True)", "[0, True]", "[True, False, True, False]", "None"),
+        *("(0,)", "[[0, 1]]", "...", "1.0", "-1", "7", "[]", "()", "a > 1", "slice(1, None)"),
+    )
+    for line in (f"return np.sum(a.flat[{key}] * 2)", f"a.flat[{key}] = 3.0 * x[0]; return a @ x")
+]
 PROGRAMS: Final = [
     f"{HEAD}def f(x):\n    {line}\n"
     for line in (
@@ -111,6 +157,13 @@ PROGRAMS: Final = [
             "return np.sum(np.asarray(r)) * (2.0 if getattr(r, 'tag', '') == 'a' else 3.0)"
             for result in SUBCLASSES
         ),
+        *(
+            f"a = np.array([-np.inf, -0.0, 4.0, 1.0]) * x; r = np.asarray({power}); "
+            "return x @ x + np.sum(np.isnan(r)) + 0.1 * np.sum(np.signbit(r.real))"
+            for power in POWERS
+        ),
+        *CASTS,
+        *FLAT,
     )
 ]
 

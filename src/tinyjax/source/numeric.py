@@ -75,6 +75,34 @@ def signed_rest(result: Any, x: Any, y: Any) -> Any:
     return jnp.where(known == 0, zero, result)
 
 
+_NUMBERS: Final = (float, complex, np.inexact, np.ndarray)
+
+
+def is_root(operation: Callable[[Any, Any], Any], x: Any, y: Any, is_number: bool = False) -> bool:
+    """Return whether ``x ** y`` is the root in NumPy, whose loop takes it for one half.
+
+    Args:
+        operation: the operator, or ``np.power``.
+        x: the base.
+        y: the exponent.
+        is_number: whether the base is a number and not an array without axes.
+    """
+    if not isinstance(y, _NUMBERS) or np.size(y) != 1 or y != 0.5:
+        return False
+    dtype = np.result_type(jnp.result_type(x), y, np.float16)
+    probe = np.full([min(n, 2) for n in np.shape(x)], -np.inf, dtype)
+    with np.errstate(all="ignore"):
+        result = operation(probe[()] if is_number else probe, y)
+        return np.array_equal(result, np.sqrt(probe), equal_nan=True)
+
+
+def power(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """Return ``x ** y`` of arrays."""
+    if is_root(operation, x, y):
+        return jnp.sqrt(x.astype(np.result_type(x, y)))
+    return operation(x, y)
+
+
 def cast(value: Array, dtype: Any) -> Array:
     """Return an array as another dtype, as NumPy does: floats outside of that of integers wrap."""
     dtype = np.dtype(dtype)

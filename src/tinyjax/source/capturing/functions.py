@@ -368,13 +368,14 @@ def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
 
 @handles(np.copyto)
 def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    src = ndarrays.to_array(src) if type(src) in (list, tuple) else src
     if hasattr(src, "dtype"):
         np.copyto(np.empty(0, dst.dtype), np.empty(0, src.dtype), casting)  # which may raise
     if where is True:
         write(dst, ..., src)
         return
     mask = ndarrays.key_of(where)
-    ndarrays.write_by(dst, src, lambda a, v: np.copyto(a, v, where=mask))
+    ndarrays.write_by(dst, src, lambda a, v: np.copyto(a, v, casting, mask))
 
 
 def _writing(function: Any, *names: str) -> None:

@@ -718,11 +718,15 @@ class FlatIterator:
         return int(self.array.size)
 
     def __getitem__(self, key: Any) -> Any:
-        item = np.ravel(self.array)[key]
+        index = key_of(key)
+        if type(key) not in (int, slice) and not is_traced_key(index):  # NumPy takes more here
+            index = np.arange(len(self)).flat[index if holds_captured(key) else key]
+        item = np.ravel(self.array)[index]
         return _copied(item) if isinstance(item, np.ndarray) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        write_by(self.array, value, lambda a, v: operator.setitem(a.flat, key_of(key), v))
+        index = key_of(key) if holds_captured(key) else key
+        write_by(self.array, value, lambda a, v: operator.setitem(a.flat, index, v))
 
     def copy(self) -> Any:
         """Return the elements as an array with one axis."""
@@ -1339,8 +1343,12 @@ def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> 
         target: the array to be written to.
         values: the values.
         change: writes numbers for the values into an array of the shape of the target.
+
+    Raises:
+        TypeError: NumPy does not cast the values to the dtype of the target here.
     """
     values = to_array(values)
+    change(np.empty(np.shape(target), target.dtype), np.empty(values.shape, values.dtype))
     numbers: HostArray = np.full(np.shape(target), -1)
     numbers.flags.writeable = target.flags.writeable
     change(numbers, np.arange(values.size).reshape(values.shape))
@@ -1454,6 +1462,8 @@ def of_values(
     """
     if any(map(has_objects, values)):
         return apply(*map(as_objects, inputs))
+    if ufunc is np.power and (base := _base_of_root(apply, *inputs)) is not None:
+        return wrap_ufunc(np.sqrt, (base,))
     for value in values:
         if getattr(value, "dtype", _DOUBLE) is not _DOUBLE:
             apply = with_dtypes_of_numpy(ufunc, inputs, apply)
@@ -1472,6 +1482,14 @@ def of_values(
     if result.ndim < 2 or ufunc.signature is not None:
         return wrap(result)
     return in_order_of(inputs, result)
+
+
+def _base_of_root(operation: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Return what a power is the root of in NumPy; None if it is none."""
+    is_number = isinstance_of(x, CapturedScalar)
+    if not is_captured(x) or not numeric.is_root(operation, unwrap(x), unwrap(y), is_number):
+        return None
+    return x.astype(np.result_type(x.dtype, unwrap(y)))
 
 
 #: What gives zeros the signs that they have in NumPy.
@@ -1680,6 +1698,9 @@ def _ufunc_of_traced(
     ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Any, where: Any, options: Any
 ) -> Any:
     """Apply a universal function, or one of its methods, to traced values."""
+    if ufunc is np.power and method == "__call__":
+        base = _base_of_root(ufunc, *inputs)
+        ufunc, inputs = (ufunc, inputs) if base is None else (np.sqrt, [base])
     order = options.pop("order", "K") if method == "__call__" else "K"
     casting = options.get("casting", "same_kind")
     if isinstance(options.get("dtype"), type(np.dtype)):  # a class of dtypes
@@ -2178,7 +2199,7 @@ def power(x: Any, y: Any) -> Any:
         is_whole_constant = not isinstance_of(y, Captured) and float(y).is_integer()
         if not is_whole_constant and _is_negative(x) and not holds(y, _is_whole):
             x = wrap(unwrap(x) + 0j)
-    result = number(wrap_ufunc(np.power, (x, y)))
+    result = number(of_values(np.power, (x, y), (unwrap(x), unwrap(y)), operator.pow))
     known = runs.data(unwrap(result))
     matters = runs.is_handling() if known is None else np.isinf(known) or runs.is_handling()
     is_infinite = matters and holds(result, _is_infinite)

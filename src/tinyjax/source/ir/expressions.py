@@ -211,6 +211,8 @@ class Expressions(functions.Functions):
             self.fail(f"{function.text}() with other arguments", "assign to items", node)
         array, value = map(self.expression, node.args)
         index = self.emit(runtime.WRITERS[function.value], array)
+        if function.value is np.copyto:
+            value = self.emit(runtime.fitting, value, array)
         self.emit(runtime.exchange, array, index, value)
         return ir.literal(None)
 

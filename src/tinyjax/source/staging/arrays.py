@@ -200,11 +200,16 @@ class FlatArray(StagedArray):
 
     def item(self, index: Any) -> Any:
         """Return a copy of an item."""
-        return session.this_session().call(operator.getitem, (self.value, index), {})
+        places = staging_values.places(self.value, index)
+        return session.this_session().call(operator.getitem, (self.value, places), {})
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
-        self.assign(self.value.at[index].set(_fitting_in(jnp.asarray(value), self.dtype)))
+        fitting = _fitting_in(jnp.asarray(value), self.dtype)
+        places = staging_values.places(self.value, index)
+        if places is not index:
+            np.empty(self.value.size).flat[index] = 0  # which may raise
+        self.assign(self.value.at[places].set(fitting))
 
 
 @attrs.frozen(eq=False)

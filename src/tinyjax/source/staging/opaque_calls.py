@@ -28,7 +28,14 @@ from tinyjax.source.adjoint.equivalents import ListCounterpart, counterpart, lis
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import number_functions, operators, values as staging_values
 from tinyjax.source.staging.session import arrays_in, current_session, this_session
-from tinyjax.source.staging.values import TracedText, holds_tracer, is_undecided, text_of, truth
+from tinyjax.source.staging.values import (
+    TracedText,
+    holds_tracer,
+    is_undecided,
+    places,
+    text_of,
+    truth,
+)
 
 Leaf = Callable[..., Any]
 
@@ -81,6 +88,8 @@ def item_of(value: Any, index: Any) -> Any:
             return value.item(index)
         case tuple() | list() | range() | dict() if is_undecided(index):
             return operators.item_at(value, index)
+        case Array() if id(value) in this_session().layouts.flat:
+            return value[places(value, index)]
         case np.ndarray() | Array():
             _check_index(value, index)
             return jnp.asarray(value)[_of_arrays(index)]
@@ -202,6 +211,7 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     **dict.fromkeys((builtins.divmod, np.divmod), operators.quotient_and_remainder),
     np.floor_divide: operators.floor_divide,
     np.remainder: operators.remainder,
+    np.power: functools.partial(numeric.power, np.power),
     builtins.type: operators.class_of,
     builtins.isinstance: operators.is_instance,
     np.isscalar: operators.is_number,

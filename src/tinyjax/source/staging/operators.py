@@ -612,7 +612,7 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
     if not is_numeric(x, y):
         for failed, error in numpy_errors.power(x, y):
             check(jnp.any(failed), error)
-        return x**y
+        return numeric.power(operator.pow, x, y)
     x, y = as_number(x, y), as_number(y, x)
     if is_integer(x) and is_integer(y):
         if isinstance(y, (int, np.integer)) and y < 0:

@@ -148,6 +148,7 @@ class Layouts:
         own: by identity, arrays of tinyjax's, which never change.
         truths: by identity, truth values of Python's, whose type does not tell that.
         mixed: by identity, scalars that may be numbers of several classes.
+        flat: by identity, the elements of arrays, which are indexed as flat iterators.
     """
 
     ordered: dict[int, Array] = attrs.field(factory=dict)
@@ -155,6 +156,7 @@ class Layouts:
     own: dict[int, Array] = attrs.field(factory=dict)
     truths: WeakValueDictionary[int, Array] = attrs.field(factory=WeakValueDictionary)
     mixed: WeakValueDictionary[int, Array] = attrs.field(factory=WeakValueDictionary)
+    flat: WeakValueDictionary[int, Array] = attrs.field(factory=WeakValueDictionary)
 
     def after(
         self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
@@ -162,6 +164,9 @@ class Layouts:
         """Record what is known of the result of a call, and return it."""
         if not isinstance(result, Array):
             return result
+        if function is getattr and args[1] == "flat" and not self.is_own(args[0]):
+            result = _as_another(result, function, args, kwargs)
+            self.flat[id(result)] = result
         if self._gives_truth(function, args, result):
             result = _as_another(result, function, args, kwargs)
             self.truths[id(result)] = result

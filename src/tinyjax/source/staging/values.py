@@ -258,6 +258,11 @@ def is_object(value: Any) -> bool:
     return not is_ours and formulas.is_foreign(value)
 
 
+def places(array: Any, index: Any) -> Any:
+    """Return an index of the elements of an array for one of its ``flat``, which takes others."""
+    return index if holds_tracer(index) else np.arange(array.size).flat[index]
+
+
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 
