@@ -1,4 +1,4 @@
-"""NumPy at the edges: too few elements, zero divisors, roots, casts, flat iterators, subclasses."""
+"""NumPy at the edges: few elements, zero divisors, roots, casts, few bits, masks, subclasses."""
 
 import itertools
 import random
@@ -144,6 +144,45 @@ FLAT: Final = [
     )
     for line in (f"return np.sum(a.flat[{key}] * 2)", f"a.flat[{key}] = 3.0 * x[0]; return a @ x")
 ]
+#: Of numbers in few bits: n is an integer of Python's, 600; z one of NumPy's; x are floats.
+IN_FEW_BITS: Final = [
+    *(
+        "k + n",
+        "k - n",
+        "n * k",
+        "k // n",
+        "np.minimum(k, n)",
+        "np.clip(k, 0, n)",
+        "k == n",
+        "k < n",
+    ),
+    *("np.full(4, n, np.int8)", "np.full_like(k, n)", "np.array([n, 1, 2, 3], np.int8)", "k + z"),
+    *("np.array([[n] * 4], np.int8)", "np.asarray(n, np.int8)", "np.array(n).astype(np.int8)"),
+    *("np.pad(k, 1, constant_values=n)[1:5]", "np.append(k, n)[1:]", "np.insert(k, 0, n)[:4]"),
+    *(
+        "np.where(x > 1, np.int8(1), n)",
+        "np.full_like(k, x[0] * 900)",
+        "np.int8(n)",
+        "np.dot(k, n)",
+    ),
+    *("np.array([x[0] * np.nan] * 4, int)", "np.array([x[0] * 9e30, 1, 2, 3], int)", "k ** 2 * 9"),
+    *("np.linspace(0, n, 4, dtype=np.int8)", "np.array(x * 900, np.int8)", "np.uint8(-n)"),
+]
+#: Writes of such numbers.
+WRITES_OF_NUMBERS: Final = [
+    f"{target} = {value}"
+    for target, value in itertools.product(
+        ("k[0]", "k[:]", "k[[0, 1]]", "k[x > 1]", "k[1:3]", "i[0]", "i[:]", "i[[1]]"),
+        ("n", "z", "x[0] * 900", "x[0] * np.nan", "float(x[0]) * 1e30", "-n", "np.array(z)"),
+    )
+] + [
+    "k += n",
+    "np.put(k, [0], n)",
+    "k.fill(n)",
+    "np.add(k, n, out=k)",
+    "k[:2] = [n, 1]",
+    "k.flat[0] = x[0] * 9",
+]
 PROGRAMS: Final = [
     f"{HEAD}def f(x):\n    {line}\n"
     for line in (
@@ -163,6 +202,14 @@ PROGRAMS: Final = [
             for power in POWERS
         ),
         *CASTS,
+        *(
+            "n = int(np.sum(x > -9)) * 150; z = np.sum(x > -9) * 150; "
+            f"k, i = np.zeros(4, np.int8), np.zeros(4, int); {line}"
+            for line in (
+                *(f"return np.sum({expression} * x)" for expression in IN_FEW_BITS),
+                *(f"{write}; return np.sum((i + k) * x)" for write in WRITES_OF_NUMBERS),
+            )
+        ),
         *FLAT,
     )
 ]

@@ -193,6 +193,20 @@ def power(x: Any, y: Any, *_: Any, **options: Any) -> Iterable[Failure]:
         yield jnp.asarray(y) < 0, ValueError("Integers to negative integer powers are not allowed.")
 
 
+def integer(x: Array, dtype: Any) -> Iterable[Failure]:
+    """As the conversion of a number to a dtype, which may be of integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "iu" or x.dtype.kind not in "iuf" or np.can_cast(x.dtype, dtype):
+        return
+    bounds = np.iinfo(dtype)
+    if x.dtype.kind == "f":
+        yield jnp.isnan(x), ValueError("cannot convert float NaN to integer")
+        is_outside = (x <= float(bounds.min) - 1) | (x >= float(bounds.max) + 1)
+    else:
+        is_outside = (x < bounds.min) | (x > min(bounds.max, 2**63 - 1))
+    yield is_outside, OverflowError(f"Python integer out of bounds for {dtype}")
+
+
 def _interp(*_: Any, period: Any = None, **options: Any) -> Iterable[Failure]:
     if _are_traced(period):
         yield period == 0, ValueError("period must be a non-zero value")

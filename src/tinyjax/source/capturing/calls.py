@@ -1210,6 +1210,8 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
         if type(value) not in DATA and type(value) not in _CAPTURED:
             value = with_array(number_of(value) if owner.dtype.kind == "f" else value)
         ndarrays.write(owner, key, value)
+    elif kind is np.flatiter and ndarrays.is_captured(value):
+        ndarrays.write_flat(owner.base, key, value)
     elif kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)

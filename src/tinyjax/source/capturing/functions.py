@@ -107,6 +107,8 @@ def as_array(
         return _of_data(a, dtype, order, copy, subok, ndmin)
     if is_of_objects:
         return _objects(a)
+    if dtype is not None and type(a) in (list, tuple):
+        ndarrays.check_number(a, dtype)
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
     made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
@@ -372,7 +374,7 @@ def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -
     if hasattr(src, "dtype"):
         np.copyto(np.empty(0, dst.dtype), np.empty(0, src.dtype), casting)  # which may raise
     if where is True:
-        write(dst, ..., src)
+        write(dst, ..., ndarrays.to_array(src) if is_captured(src) else src)
         return
     mask = ndarrays.key_of(where)
     ndarrays.write_by(dst, src, lambda a, v: np.copyto(a, v, casting, mask))

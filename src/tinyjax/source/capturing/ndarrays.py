@@ -725,8 +725,7 @@ class FlatIterator:
         return _copied(item) if isinstance(item, np.ndarray) else item
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        index = key_of(key) if holds_captured(key) else key
-        write_by(self.array, value, lambda a, v: operator.setitem(a.flat, index, v))
+        write_flat(self.array, key_of(key) if holds_captured(key) else key, value)
 
     def copy(self) -> Any:
         """Return the elements as an array with one axis."""
@@ -1239,6 +1238,14 @@ def cast_to(value: Array, dtype: Any) -> Array:
     return numeric.cast(value, dtype)
 
 
+def check_number(x: Any, dtype: Any) -> None:
+    """Raise where a traced number, or one in a list, does not fit in NumPy's dtype of integers."""
+    for item in x if type(x) in (list, tuple) else ():
+        check_number(item, dtype)
+    if isinstance_of(x, CapturedScalar) and isinstance(x._captured_value, Array):
+        _check(numpy_errors.integer(x._captured_value, dtype))
+
+
 # Views and writes
 
 
@@ -1290,6 +1297,9 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         if how == "set" and _OF_INDICES.issuperset(map(type, parts)):
             target._captured_view[key] = value
             return
+    is_number = isinstance_of(value, CapturedScalar) and how == "set" and hasattr(target, "dtype")
+    if is_number and (type(value) is CapturedFloat or is_basic(key_of(key))):
+        check_number(value, target.dtype)
     if not isinstance_of(target, CapturedArray):
         _write_outside(target, key, value, how)
         return
@@ -1347,14 +1357,22 @@ def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> 
     Raises:
         TypeError: NumPy does not cast the values to the dtype of the target here.
     """
+    data = None if is_traced(values) else plain(values)
     values = to_array(values)
-    change(np.empty(np.shape(target), target.dtype), np.empty(values.shape, values.dtype))
+    model = np.zeros(values.shape, values.dtype) if data is None else data
+    change(np.zeros(np.shape(target), target.dtype), model)  # which may raise
     numbers: HostArray = np.full(np.shape(target), -1)
     numbers.flags.writeable = target.flags.writeable
     change(numbers, np.arange(values.size).reshape(values.shape))
     changed = numbers >= 0
     if np.any(changed):
         write(target, changed, np.ravel(values)[numbers[changed]])
+
+
+def write_flat(target: Any, key: Any, value: Any) -> None:
+    """Write into an array, as ``target.flat[key] = value`` does."""
+    check_number(value, target.dtype)
+    write_by(target, value, lambda a, v: operator.setitem(a.flat, key, v))
 
 
 def is_basic(key: Any) -> bool:

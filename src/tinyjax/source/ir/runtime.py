@@ -20,6 +20,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tinyjax import errors
+from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.core.values.array import has_own_semantics
 from tinyjax.source.ir.find import refusal
@@ -335,8 +336,9 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
     before = array[index]
     if isinstance(before, np.ndarray) and before.base is not None:
         before = before.copy()
+    is_number = isinstance(value, Array) and value.weak_type and not isinstance(value, Tracer)
     try:
-        array[index] = value
+        array[index] = value.item() if is_number else value  # one of Python's, of which it is
     except (TypeError, ValueError):
         if not isinstance(value, Array):
             raise

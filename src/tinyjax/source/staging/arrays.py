@@ -21,7 +21,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
-from tinyjax.source import facts
+from tinyjax.source import facts, numeric
 from tinyjax.source.adjoint import certainty, equivalents
 from tinyjax.source.adjoint.shadows import address_of
 from tinyjax.source.ir import find, runtime, syntax
@@ -118,10 +118,10 @@ class StagedArray(staging_values.MutableArray):
         """Let it hold something else."""
         if not self.layouts[0].flags.writeable:
             raise ValueError("assignment destination is read-only")
-        value = _fitting_in(jnp.asarray(value), self.dtype)
+        value = _fitting_in(value, self.dtype)
         while value.ndim > self.ndim and value.shape[0] == 1:
             value = value[0]  # NumPy leaves out leading axes of one
-        value = jnp.broadcast_to(value, self.shape).astype(self.dtype)
+        value = numeric.cast(jnp.broadcast_to(value, self.shape), self.dtype)
         if self.view is None:
             self.owner.content = value
         else:
@@ -170,11 +170,12 @@ class StagedArray(staging_values.MutableArray):
                     "a[mask] = b[mask] with one mask."
                 )
             value = value.whole
+        value = np.asarray(value) if isinstance(value, np.generic) else value  # which NumPy casts
+        value = numeric.cast(_fitting_in(value, self.dtype), self.dtype)
         if _is_mask(index, self.shape):
-            self.assign(jnp.where(_spread(index, self.ndim), jnp.asarray(value), self.value))
+            self.assign(jnp.where(_spread(index, self.ndim), value, self.value))
             return
-        value = _fitting_in(jnp.asarray(value), self.dtype)
-        self.assign(self.value.at[index].set(value.astype(self.dtype)))
+        self.assign(self.value.at[index].set(value))
 
     def _composed(self, index: Any) -> tuple[Any, ...] | None:
         """Return the index of a view's item in the owner; None where no simple index has it."""
@@ -205,7 +206,7 @@ class FlatArray(StagedArray):
 
     def exchange(self, index: Any, value: Any) -> None:
         """Assign to an item."""
-        fitting = _fitting_in(jnp.asarray(value), self.dtype)
+        fitting = _fitting_in(value, self.dtype)
         places = staging_values.places(self.value, index)
         if places is not index:
             np.empty(self.value.size).flat[index] = 0  # which may raise
@@ -294,18 +295,24 @@ def layouts_of(value: Any) -> tuple[np.ndarray[Any, Any], ...]:
     )
 
 
-def _fitting_in(value: Array, dtype: Any) -> Array:
+def _fitting_in(value: Any, dtype: Any) -> Array:
     """Return a value in the shape and dtype in which NumPy writes it to an array.
 
     Raises:
         SourceError: NumPy refuses the value, or drops its imaginary part.
     """
-    if value.dtype.kind == "c" != dtype.kind:
+    for x in session.arrays_in([value]):
+        operators.check_range(x, dtype)
+    is_data = isinstance(value, (int, float, list, np.generic))
+    if is_data and not staging_values.holds_tracer(value):
+        np.zeros(np.shape(value), dtype)[...] = value  # which may raise
+    array: Array = jnp.asarray(value)
+    if array.dtype.kind == "c" != dtype.kind:
         raise find.refusal(
-            f"{value.dtype} is written to an array of {dtype}, which leaves out the imaginary "
+            f"{array.dtype} is written to an array of {dtype}, which leaves out the imaginary "
             "part. Write what is meant: x.real, or an array of complex numbers."
         )
-    return value
+    return array
 
 
 def _is_basic(index: Any) -> bool:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import builtins
 import cmath
 import functools
+import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from tinyjax.numpy import protocols
 from tinyjax.numpy.promotion import convert, strong
 from tinyjax.source import numeric, numpy_errors
 from tinyjax.source.adjoint.equivalents import ListCounterpart, counterpart, list_counterpart
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import runtime, syntax
 from tinyjax.source.staging import number_functions, operators, values as staging_values
 from tinyjax.source.staging.session import arrays_in, current_session, this_session
 from tinyjax.source.staging.values import (
@@ -146,10 +147,7 @@ def single(array: Array, *index: int) -> Any:
 def number_of_numpy(kind: Any, x: Any = 0) -> Any:
     """Return what a class of NumPy's numbers makes of a number or an array."""
     value = staging_values.as_array(x) if operators.is_scalar(x) else jnp.asarray(x)
-    if value.weak_type and issubclass(kind, np.integer) and operators.is_integer(value):
-        bounds = np.iinfo(kind)
-        error = OverflowError(f"Python integer out of bounds for {bounds.dtype}")
-        operators.check((value < bounds.min) | (value > bounds.max), error)
+    operators.check_range(value, kind)
     return cast(value, kind)
 
 
@@ -319,8 +317,24 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if {*kwargs} & {"kind", "order"} and hasattr(function, "_implementation"):
         return None  # options that change no values
     ours = list_counterpart(function)
-    is_known = ours.bound(tuple(args), kwargs) is not None
-    return ours if is_known else None  # NumPy's protocols know its options
+    if ours.bound(tuple(args), kwargs) is None:
+        return None  # NumPy's protocols know its options
+    return _converting(function, ours) if runtime.is_in(function, _MAKING) else ours
+
+
+def _converting(function: Any, ours: Leaf) -> Leaf:
+    """Return a function that makes arrays, of which floats become integers as NumPy's do."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        dtype = _dtype_of_integers(function, args, kwargs)
+        if dtype is None:
+            return ours(*args, **kwargs)
+        rest = [x for x in args if not isinstance(x, (np.dtype, type))]
+        number = [kwargs["fill_value"]] if "fill_value" in kwargs else rest[1:]
+        kwargs["dtype"] = jnp.result_type(*number) if number else None
+        return numeric.cast(ours(*rest, **kwargs), dtype)
+
+    return made
 
 
 def check_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -329,9 +343,35 @@ def check_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     operands = arrays_in((*args, *kwargs.values()))
     if session is None or any(map(session.layouts.is_own, operands)):
         return
+    dtype = _dtype_of_integers(function, args, kwargs)
+    is_list = runtime.is_in(function, _ARRAYS) and isinstance(args[0], (list, tuple))
+    for x in operands if dtype is not None else ():
+        if is_list or (operators.is_of_python(x) and operators.is_integer(x)):
+            operators.check_range(x, dtype)
+    is_elementwise = runtime.is_in(function, syntax.ARITHMETIC) or isinstance(function, np.ufunc)
+    if is_elementwise or runtime.is_in(function, _OF_ONE_DTYPE):
+        integers = [x for x in operands if operators.is_of_python(x) and operators.is_integer(x)]
+        for x, other in itertools.product(integers, operands):
+            operators.check_range(x, other.dtype)
     example = functools.partial(_example, (args, kwargs))
     for failed, error in numpy_errors.check_call(function, args, kwargs, example):
         operators.check(numpy_errors.is_any(failed), error)
+
+
+def _dtype_of_integers(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return the dtype of integers to which a call of NumPy converts numbers; None if to none."""
+    like = args[0].dtype if function is np.full_like and "dtype" not in kwargs else None
+    for option in (kwargs.get("dtype", like), *args):
+        is_dtype = isinstance(option, (np.dtype, type)) and option is not bool
+        if is_dtype and issubclass(np.dtype(option).type, np.integer):
+            return np.dtype(option)
+    return None
+
+
+_ARRAYS: Final = (np.array, np.asarray, np.asanyarray)
+_MAKING: Final = (*_ARRAYS, np.full, np.full_like)
+#: Functions that convert numbers to the dtype of an array.
+_OF_ONE_DTYPE: Final = (np.clip, np.append, np.insert, np.pad, np.dot)
 
 
 def _example(value: Any, fill: int) -> Any:

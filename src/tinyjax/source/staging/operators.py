@@ -667,6 +667,13 @@ def check(failed: Any, error: Exception) -> None:
         session.check(condition, raised_by(error, place.location))
 
 
+def check_range(x: Any, dtype: Any) -> None:
+    """Raise where a number does not fit in the dtype of integers that NumPy gives it."""
+    if is_scalar(x) and not _layouts().is_point(x):
+        for failed, error in numpy_errors.integer(x, dtype):
+            check(failed, error)
+
+
 def changed(operation: Binary, value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like.
 
