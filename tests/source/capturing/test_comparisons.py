@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -77,6 +77,10 @@ CONDITIONS: Final[tuple[str, ...]] = (
     "np.all(np.equal(x, kept.x))",
     "np.all(operator.eq(x, kept.x))",
     "np.sum(x) in [np.sum(kept.x)]",
+    "np.sum(x) in {np.sum(kept.x)}",
+    "np.sum(x) in np.array([np.sum(kept.x), 1.0])",
+    "not (np.sum(x), 1) not in {(np.sum(kept.x), 1)}",
+    "float(np.sum(x)) in kept.all.keys()",
     "[np.sum(kept.x)].index(np.sum(x)) == 0",
     "np.sum(x) == np.sum(kept.x) == kept.sum",
     "[2, 'a', np.sum(x)] == [2, 'a', np.sum(kept.x)]",
@@ -189,6 +193,14 @@ NO_KEYS: Final[dict[str, tuple[Function, Function]]] = {
         lambda x: 2 * x if x == 1.5 else 3.0,
     ),
     "close": (lambda x: x**2 if math.isclose(x, 1.5) or np.isclose(x, 1.5) else x, _of_close),
+    "constants of a set": (
+        lambda x: 3 * x if x not in {1.5, None, "a"} and x not in (1.5, -2.0) else x**2,
+        lambda x: 2 * x if x == 1.5 else 3.0,
+    ),
+    "others of a set": (
+        lambda x: x**2 if x in {2.5: 1} or x in np.array([2.5, 3.5]) else 3 * x,
+        lambda x: 3.0,
+    ),
     "of a module": (lambda x: x**2 if x == math.pi or x != np.e else x, lambda x: 2 * x),
     "others": (lambda x: sum(x**k for k in (1.0, 2.0) if x != k), lambda x: 1 + 2 * x),
     "computed": (
@@ -205,6 +217,54 @@ NO_KEYS: Final[dict[str, tuple[Function, Function]]] = {
 def test_comparisons_that_find_no_keys(name: str, entry: str, x: float) -> None:
     function, slope = NO_KEYS[name]
     np.testing.assert_allclose(ENTRIES[entry](function)(np.float64(x)), slope(x), rtol=1e-7)
+
+
+class Pair:
+    """Numbers that are compared, one by one, with those of any sequence."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.numbers)
+
+    def __getitem__(self, i: int) -> float:
+        return self.numbers[i]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (list, Pair)) and all(map(operator.eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(self.numbers)
+
+    def __contains__(self, number: Any) -> bool:
+        return bool(self.numbers[0] < float(number) < self.numbers[1])
+
+
+PAIR: Final = Pair(0.7, 2.0)
+#: Comparisons of the user's, those that find a key of a cache last.
+OWN: Final[tuple[Callable[[Any], bool], ...]] = (
+    lambda x: Pair(x[0], 1.0) == [x[0], x[1]],
+    lambda x: [x[1], 2.0] == Pair(x[0], 2.0),
+    lambda x: Pair(x[0], 1.0) != Pair(x[0], x[1]) and x[0] not in Pair(0.1, 0.9),
+    lambda x: x[0] in PAIR,
+    lambda x: [x[0], 2.0] == PAIR,
+    lambda x: Pair(x[0], 2.0) == PAIR,
+)
+
+
+@pytest.mark.parametrize("entry", ["captured", "compiled"])
+@pytest.mark.parametrize("i", range(len(OWN)))
+def test_comparisons_of_the_users(i: int, entry: str) -> None:
+    gradient = ENTRIES[entry](lambda x: x[0] if OWN[i](x) else x[1] ** 2)
+    if i < 4:
+        np.testing.assert_allclose(gradient(POINT), [0.0, 2.6])
+    else:
+        with pytest.raises(CaptureError, match="keys of caches"):
+            gradient(POINT)
 
 
 AXES: Final[dict[str, Callable[..., Any]]] = {

@@ -12,6 +12,7 @@ from numpy_calls import GONE, TABLE, WITHOUT_ARRAYS, public
 
 import tinyjax
 from tinyjax import source
+from tinyjax.errors import CheckFailedError
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -310,6 +311,13 @@ VECTORIZED: Final[dict[str, Callable[[Any], Any]]] = {
     "two": lambda x: np.vectorize(lambda v: (v, limited(v)), otypes="dd")(x)[1],
     "objects": lambda x: np.vectorize(limited, otypes=[object])(x).astype(float),
     "one": lambda x: np.vectorize(limited)(x[1]),
+    "one object": lambda x: np.vectorize(limited, otypes=[object])(x[1]).astype(float),
+    "objects beside one that is excluded": lambda x: np.array(
+        np.vectorize(lambda v, k: limited(v) * k, excluded=[1], otypes=[object])(x, 2.0).tolist()
+    ),
+    "an object beside one that is excluded": lambda x: np.array(
+        np.vectorize(lambda v, k: limited(v) * k, excluded=[1], otypes=[object])(x[1], 2.0).tolist()
+    ),
     "later complex": np.vectorize(lambda v: 1.0 if v < 1.5 else v * 1j),
 }
 
@@ -333,3 +341,39 @@ def test_vectorized_functions_give_one_dtype(name: str) -> None:
     step = 1e-3 if name == "a text" else 1e-6
     slopes = [(total(x + d) - total(x - d)) / (2 * step) for d in step * np.eye(3)]
     np.testing.assert_allclose(gradient, slopes, atol=1e-3 if name == "a text" else 1e-7)
+
+
+def least(x: Any) -> Any:
+    """Return the place of the least element, which is a traced integer, as an array."""
+    return np.array([np.argmin(x)])
+
+
+PLACES: Final[dict[str, Callable[[Any], Any]]] = {
+    "ravel_multi_index": lambda x: x[0] * np.ravel_multi_index((least(x), [1]), (3, 2))[0],
+    "in order F": lambda x: x[0] * np.ravel_multi_index((least(x), [1]), (3, 2), order="F")[0],
+    "wrapped": lambda x: x[0] * np.ravel_multi_index((least(x) - 1, [3]), (3, 2), mode="wrap")[0],
+    "unravel_index": lambda x: x[0] * np.sum(np.unravel_index(least(x) + 1, (3, 2))),
+    "choose": lambda x: np.choose(least(x), [x[0], x[1] ** 2, 3 * x[2]])[0],
+    "take": lambda x: np.take(x**2, least(x))[0],
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_that_are_traced(name: str) -> None:
+    """Functions that look whether they are in bounds take them as others do."""
+    function = PLACES[name]
+    points = np.array([[0.3, 0.7, 0.5], [0.9, 0.2, 0.4], [0.6, 0.8, 0.1]])
+    expected = [function(point) for point in points]
+    captured = source.capture(function)
+    np.testing.assert_allclose(tinyjax.vmap(captured)(points), expected)
+    np.testing.assert_allclose([tinyjax.jit(captured)(point) for point in points], expected)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, tinyjax.jit])
+@pytest.mark.parametrize("name", ["ravel_multi_index", "choose"])
+def test_places_out_of_bounds(name: str, transform: Callable[[Any], Any]) -> None:
+    def function(x: Any) -> Any:
+        return PLACES[name](x)
+
+    with pytest.raises((ValueError, CheckFailedError)):
+        transform(source.capture(function))(np.array([0.9, 0.8, 0.7, 0.1]))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from scipy import interpolate as si
+from scipy import interpolate as si, ndimage
 from scipy.spatial.transform import Rotation, Slerp
 
 import tinyjax
@@ -80,6 +80,12 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "magnitude": lambda x: Rotation.from_rotvec(pair(x)).magnitude(),
     "mean": lambda x: Rotation.from_rotvec(pair(x)).mean().as_rotvec(),
     "item": lambda x: Rotation.from_rotvec(pair(x))[1].as_matrix(),
+    "label": lambda x: x * ndimage.label(np.sin(3 * x) > 0)[0],
+    "sums of labels": lambda x: ndimage.sum(x**2, ndimage.label(np.sin(3 * x) > 0)[0], [1, 2]),
+    "binary_opening": lambda x: x**2 * ndimage.binary_opening(x > 1.0),
+    "binary_dilation": lambda x: x**2 * ndimage.binary_dilation(x > 3.0, iterations=2),
+    "distance_transform_edt": lambda x: x**2 * ndimage.distance_transform_edt(np.sin(3 * x) > 0),
+    "distance_transform_bf": lambda x: x**2 * ndimage.distance_transform_bf(np.sin(3 * x) > 0),
     "Slerp": lambda x: Slerp([0, 1], Rotation.from_rotvec(pair(x)))([0.3, 0.7]).as_rotvec(),
 }
 

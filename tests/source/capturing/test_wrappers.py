@@ -1,10 +1,12 @@
 """Methods that Python finds otherwise than as plain functions: wrapped in C, static, of proxies."""
 
+import abc
+import dataclasses
 import functools
 import sys
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, Final
+from types import ModuleType, new_class
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 import pytest
@@ -97,3 +99,54 @@ def test_wrapped_methods(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gradient = tinyjax.grad(source.capture(function))
     np.testing.assert_allclose(gradient(POINT), slopes, rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(tinyjax.jit(gradient)(POINT), slopes, rtol=1e-7, atol=1e-8)
+
+
+T = TypeVar("T")
+
+
+class Sized(Protocol):
+    def area(self) -> Any: ...
+
+
+class OfAny(Generic[T]):
+    pass
+
+
+class Square:
+    """What a dataclass has beside what is generated, whose code has no text."""
+
+    def __post_init__(self: Any) -> None:
+        object.__setattr__(self, "side", float(self.side))
+
+    def area(self: Any) -> Any:
+        return self.side**2
+
+
+def square(*bases: Any, **options: Any) -> Any:
+    fields = {"__annotations__": {"side": float}, "__module__": __name__, "side": 1.0}
+    made = new_class("Made", (Square, *bases), {}, lambda namespace: namespace.update(fields))
+    return dataclasses.dataclass(**options)(made)
+
+
+DATACLASSES: Final[dict[str, Any]] = {
+    "plain": square(),
+    "abstract": square(abc.ABC),
+    "generic": square(OfAny),
+    "protocol": square(Sized),
+    "frozen": square(abc.ABC, frozen=True),
+    "slots": square(OfAny, slots=True),
+}
+
+
+@pytest.mark.parametrize("name", DATACLASSES)
+def test_dataclasses_that_convert_what_they_have(name: str) -> None:
+    made: list[Any] = []
+
+    def function(x: Any) -> Any:
+        made.append(DATACLASSES[name](x[0]))
+        return made[-1].area() * x[1]
+
+    np.testing.assert_allclose(
+        tinyjax.grad(source.capture(function))(POINT), [2 * 0.7 * 1.3, 0.49, 0.0]
+    )
+    assert type(made[-1]) is DATACLASSES[name]

@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, KeysView, Sequence
 from contextlib import contextmanager, nullcontext
 from types import (
     BuiltinFunctionType,
@@ -892,14 +892,19 @@ def _initialize(made: Any, init: FunctionType, args: Any, kwargs: Any) -> None:
 def _with_rewritten_hooks(cls: Any) -> type | None:
     """Return a subclass whose ``__post_init__`` is rewritten; None where there is none."""
     hook = getattr(cls, "__post_init__", None)
-    registers = type(cls.__init_subclass__) is not BuiltinFunctionType
-    if type(cls) is not type or registers or not is_captured_function(hook):
+    makers = (type(cls), getattr(cls.__init_subclass__, "__func__", type))
+    is_registered = any(maker.__module__ not in _MAKING for maker in makers)
+    if is_registered or not is_captured_function(hook):
         return None
 
     def post_init(self: Any, *args: Any) -> Any:
         return call(hook, self, *args)
 
     return type(cls.__name__, (cls,), {"__slots__": (), "__post_init__": post_init})
+
+
+#: Modules whose metaclasses and ``__init_subclass__`` hold no list of the classes that they make.
+_MAKING: Final = ("builtins", "abc", "typing")
 
 
 #: Classes whose subclasses hold what they are given.
@@ -1451,13 +1456,46 @@ def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> An
     return result
 
 
+def contains(x: Any, container: Any, has_literals: bool) -> bool:
+    """Return whether a container has an item: traced numbers, which have no hash, are compared.
+
+    Args:
+        x: the item.
+        container: what may have it.
+        has_literals: whether one is made of constants of the program, and no key of a cache.
+    """
+    method = getattr(type(container), "__contains__", None)
+    if is_captured_function(method):
+        return bool(call(method, container, x))
+    equals = rewriting.DISPATCHERS["eq"]
+    if isinstance(container, (np.ndarray, CapturedArray)) and ndarrays.is_traced((x, container)):
+        equal = equals(container, x)
+        known = ndarrays.known_data(equal)
+        if known is not ndarrays.UNKNOWN and not has_literals:
+            for i in np.flatnonzero(known) if known.shape == container.shape else ():
+                ndarrays.check_no_key(container.ravel()[i], x)
+        return bool(call(np.any, equal))
+    if is_hashed := isinstance(container, _HASHED):
+        x = ndarrays.hashable(x)
+    if not ndarrays.holds_captured(x) or (is_hashed and type(x).__hash__ is None):
+        return x in container
+    if has_literals:
+        return any(equals(x, item) for item in container)
+    return x in ([*container] if is_hashed else container)
+
+
+#: Classes of what finds items by their hash.
+_HASHED: Final = (set, frozenset, dict, KeysView)
+
+
 def _without_keys(apply: Callable[[Any, Any], Any], compare: Callable[[Any, Any], Any]) -> Any:
     """Make the dispatcher of a comparison in which no operand is a constant of the program."""
 
     def dispatch(x: Any, y: Any) -> Any:
         if type(x) in _NUMBERS_OF_DATA and type(y) in _NUMBERS_OF_DATA:
             return apply(x, y)
-        ndarrays.check_no_key(x, y)
+        if not any(is_captured_function(type(operand).__eq__) for operand in (x, y)):
+            ndarrays.check_no_key(x, y)  # methods of the user's compare what objects have
         return compare(x, y)
 
     return dispatch
@@ -1620,7 +1658,7 @@ for _name in rewriting.UNARY.values():
     rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
 _DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
     *(call, expression, attribute, set_attribute, attribute_of, item, set_item, item_of, change),
-    *(iterate, enter, truth, source_text, slice, stores.note),
+    *(iterate, enter, truth, contains, source_text, slice, stores.note),
 )
 rewriting.DISPATCHERS.update({function.__name__: function for function in _DISPATCHERS})
 rewriting.DISPATCHERS.update(place=Place, handling=runs.Handling)

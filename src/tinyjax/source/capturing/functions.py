@@ -141,8 +141,8 @@ def _numbers_of(x: Any) -> Any:
 
 
 def _objects(x: Any) -> Any:
-    """Return numbers of a list as objects, and those of an array as numbers of Python's."""
-    if is_array(x) or any(map(np.ndim, x)):
+    """Return numbers of a list as objects; a number, or those of an array, as Python's."""
+    if ndarrays.is_captured(x) or any(map(np.ndim, x)):
         return ndarrays.as_objects(to_array(x))
     objects = np.empty(len(x), object)
     for place, number in enumerate(x):
@@ -235,6 +235,15 @@ def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
     if outside.size:
         raise IndexError(f"index {outside[0]} is out of bounds for axis with size {size}")
     return np.where(numbers < 0, numbers + size, numbers)[()]
+
+
+@around(np.choose, np.ravel_multi_index)
+def _look_first(function: Any, before: Any, *args: Any, **options: Any) -> Any:
+    """Look at traced indices, which are taken as they are then."""
+    if len(args) == 2 and is_traced(args[0]) and options.get("mode", "raise") == "raise":
+        ndarrays.check_call(function, args, options)
+        options["mode"] = "clip"
+    return before(*args, **options)
 
 
 @handles(np.broadcast)

@@ -124,6 +124,23 @@ def _prominences(g: Any, x: Any, peaks: Any, wlen: Any) -> Any:
     return x[peaks] - np.maximum(x[left], x[right]), left, right
 
 
+def _of_mask(g: Any, mask: Any, *args: Any) -> Any:
+    """Look at truth values, or at integers made of them, which is a decision."""
+    is_mask = ndarrays.is_captured(mask) and mask.dtype.kind in "biu"
+    if not is_mask or ndarrays.is_traced(args):
+        return NotImplemented
+    return calls.native(g, (_decided(mask), *args), {})
+
+
+_OF_MASKS: Final = (
+    "_ni_label._label",
+    "scipy.ndimage._nd_image.binary_erosion",
+    "scipy.ndimage._nd_image.binary_erosion2",
+    "scipy.ndimage._nd_image.distance_transform_bf",
+    "scipy.ndimage._nd_image.euclidean_feature_transform",
+)
+
+
 class NeighborTree:
     """A tree of traced points. Indices of neighbors are decisions; distances are refused.
 
@@ -157,6 +174,7 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
     "scipy.linalg._decomp_qr.rq": _where_equal(_rq),
     "scipy.linalg._matfuncs.fractional_matrix_power": _where_equal(_fractional_power),
+    **dict.fromkeys(_OF_MASKS, _of_mask),
     "scipy.signal._peak_finding_utils._local_maxima_1d": _peaks,
     "scipy.signal._peak_finding_utils._select_by_peak_distance": _peaks,
     "scipy.signal._peak_finding_utils._peak_prominences": _prominences,

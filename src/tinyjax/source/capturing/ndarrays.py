@@ -1731,7 +1731,7 @@ def _ufunc_of_traced(
     if where is not True:
         options["where"] = where
     if method in ("reduce", "accumulate", "reduceat"):
-        _check_call(getattr(ufunc, method), inputs, options)
+        check_call(getattr(ufunc, method), inputs, options)
         if not getattr(values[0], "ndim", 1):  # of a number, which has an axis here
             options["axis"] = None
     if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
@@ -1990,7 +1990,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         kwargs.update(zip(names, args[position:], strict=False))
         args = args[:position]
     out = kwargs.pop("out", None)
-    _check_call(func, args, kwargs)
+    check_call(func, args, kwargs)
     if out is not None and func in facts.ACCUMULATING and len(args) < 3:
         kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
@@ -2012,7 +2012,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return result if out is None else put_out(out, result, None, "unsafe")
 
 
-def _check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Raise what NumPy raises for a call."""
     try:
         key = func, _signature(args), _signature(kwargs)

@@ -319,7 +319,14 @@ class _Dispatching(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         is_literal = any(map(_is_literal, (node.left, *node.comparators)))
+        items = getattr(node.comparators[0], "elts", (node,))
+        has_literals = _is_literal(node.left) or all(map(_is_literal, items))
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            operands = [node.left, node.comparators[0], ast.Constant(has_literals)]
+            result = self._dispatch(node, "contains", operands)
+            is_in = isinstance(node.ops[0], ast.In)
+            return result if is_in else ast.copy_location(ast.UnaryOp(ast.Not(), result), node)
         if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and _is_truth(node.comparators[0]):
             compared = self._dispatch(node.left, "truth", [node.left])
             return ast.copy_location(ast.Compare(compared, node.ops, node.comparators), node)
