@@ -588,6 +588,13 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         return getattr(kind, g.__name__)(*args, **kwargs)
     if of_class in _NUMBERS and ndarrays.holds_captured(args):
         return _call_of_number(g, of_class, args if is_unbound else (owner, *args))
+    if (
+        is_unbound
+        and issubclass(of_class, _HOLDING)
+        and args
+        and issubclass(type(args[0]), of_class)
+    ):
+        return call_builtin(g.__get__(args[0]), args[1:], kwargs)
     if isinstance(owner, np.ndarray):
         return _call_of_array(g, owner, args, kwargs)
     if type(owner) is np.ufunc:
@@ -733,6 +740,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(x) is CapturedArray and type(view) is np.ndarray
     ]
     counts = _references(passed_views)
+    copies = _Copies(given, passed) if any(map(_is_copied, given, passed)) else None
     try:
         with _elements_as_data(given):
             result = g(*passed[: len(args)], **dict(zip(kwargs, passed[len(args) :], strict=True)))
@@ -748,9 +756,10 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     for (memory, _), before, after in zip(passed_views, counts, held, strict=True):
         if after > before:
             memory.is_shared = True
-    for x, view in zip(given, passed, strict=True):
-        if type(x) is list and view is not x:
-            _write_back(x, view)
+    if copies:
+        result = copies.replace(result)
+        copies.write_back()
+        copies.check_released(g)
     if type(result) is np.ndarray and sys.getrefcount(result) > 2:
         return result
     if _is_sparse(type(result)) and g in _COPYING:
@@ -812,7 +821,7 @@ def _parts(result: Any) -> Sequence[Any]:
     return result if type(result) in (tuple, list) else (result,)
 
 
-def _references(passed_views: Sequence[tuple[memories.Memory, Any]]) -> list[int]:
+def _references(passed_views: Sequence[tuple[Any, Any]]) -> list[int]:
     """Return how many references there are to each array."""
     return [sys.getrefcount(view) for _, view in passed_views]
 
@@ -823,12 +832,62 @@ _COPYING: Final = (copy.copy, copy.deepcopy)
 _NOT_READ: Final = (bool, bytes, int, str, type(None))
 
 
-def _write_back(original: list[Any], copy: list[Any]) -> None:
-    """Do to a list what was done to its copy."""
-    before = {id(plain(item)): item for item in original}
-    items = [before[id(item)] if id(item) in before else follow(item) for item in copy]
-    if len(items) != len(original) or not all(map(operator.is_, items, original)):
-        original[:] = items
+def _is_copied(x: Any, made: Any) -> bool:
+    """Return whether code is given a copy of a container."""
+    return x is not made and type(x) in _CONTAINERS
+
+
+class _Copies:
+    """The containers that code is given copies of, since their arrays are others there.
+
+    Args:
+        operands: the arguments.
+        passed: what the code is called with in their place.
+    """
+
+    def __init__(self, operands: Sequence[Any], passed: Sequence[Any]) -> None:
+        pairs = [*itertools.chain.from_iterable(map(_pairs, operands, passed))]
+        self._items = {id(pair[1]): pair for pair in pairs}
+        self._copies = [pair for pair in pairs if _is_copied(*pair)]
+        self._counts = _references(self._copies)
+
+    def replace(self, result: Any) -> Any:
+        """Return a result with the containers themselves in place of their copies."""
+        if id(result) in self._items:
+            return self._items[id(result)][0]
+        is_container = type(result) in (list, tuple, dict) or hasattr(type(result), "_make")
+        return ndarrays.mapped(self.replace, result) if is_container else result
+
+    def write_back(self) -> None:
+        """Do to the containers what was done to their copies."""
+        for x, made in self._copies:
+            if type(x) is list:
+                items = [follow(self.replace(item)) for item in made]
+                if len(items) != len(x) or not all(map(operator.is_, items, x)):
+                    x[:] = items
+            elif type(x) is dict:
+                items = [follow(self.replace(item)) for item in made.values()]
+                if [*made] != [*x] or not all(map(operator.is_, items, x.values())):
+                    x.clear()
+                    x.update(zip(made, items, strict=True))
+
+    def check_released(self, g: Any) -> None:
+        """Check that the code holds no copy, which would not change with its container.
+
+        Raises:
+            CaptureError: it holds one.
+        """
+        if any(map(operator.gt, _references(self._copies), self._counts)):
+            raise runs.refusal(f"{_qualified_name(g)}, which holds a list of arrays given to it,")
+
+
+def _pairs(x: Any, made: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield an argument and its items, each with what code is called with in its place."""
+    yield x, made
+    if _is_copied(x, made):
+        items = (x.values(), made.values()) if type(x) is dict else (x, made)
+        for pair in zip(*items, strict=True):
+            yield from _pairs(*pair)
 
 
 def _qualified_name(g: Any) -> str:

@@ -772,10 +772,15 @@ def _items(x: Any) -> Any:
 
 
 def mapped(function: Callable[[Any], Any], x: Any) -> Any:
-    """Return a container of Python's, or a named tuple, of the results of a function for items."""
+    """Return a container of Python's, or a named tuple, of the results of a function for items.
+
+    It is the container itself if these are its items, since others may hold it, and change it.
+    """
+    items = [function(item) for item in _items(x)]
+    if all(map(operator.is_, items, _items(x))):
+        return x
     if type(x) is dict:
-        return {name: function(item) for name, item in x.items()}
-    items = [function(item) for item in x]
+        return dict(zip(x, items, strict=True))
     return x._make(items) if hasattr(x, "_make") else type(x)(items)
 
 
@@ -833,8 +838,7 @@ def plain(x: Any) -> Any:
     if issubclass(kind, Captured):
         return x if isinstance(x._captured_value, Array) else x._captured_object()
     if kind in _CONTAINERS and holds_captured(x):
-        made = mapped(plain, x)
-        return x if all(map(operator.is_, _items(made), _items(x))) else made
+        return mapped(plain, x)
     return x
 
 
