@@ -1,4 +1,4 @@
-"""Containers that Python's library hands on."""
+"""Containers that Python's library hands on, partials and copies."""
 
 import itertools
 from pathlib import Path
@@ -93,3 +93,86 @@ ITEMS: Final = ("x[0] * x[1]", "x * x[0]", "np.ones(2)", "1.5")
 def test_containers_that_are_handed_on(way: str, tmp_path: Path) -> None:
     for item, other in itertools.product(ITEMS, ITEMS[::2]):
         entries.check(IMPORTS + HANDED.format(way=way, item=item, other=other), tmp_path)
+
+
+#: Programs of partials; ``g`` takes two values, and others by name.
+PARTIALS: Final = """
+partial(partial(g, x[0]), x[1])()
+partial(partial(g, x[0]), k=x[1])(x[2])
+partial(partial(g, k=x[0]), x[1], k=x[2])(x[3])
+partial(partial(partial(g, x[0], z=x[3]), x[1]), k=x[2])(z=x[1])
+partial(partial(g, k=x[0]), z=x[1])(x[2], x[3], k=x[1])
+partial(partial(g), x[0])(x[1])
+sum(map(partial(partial(g, x[0]), k=x[1]), x))
+partial(partial(partial(lambda a, b: a * b * x[2]), x[0]), x[1])()
+partial(partial(Scaled(x[0]), x[1]), k=x[2])(x[3])
+partial(partial(Scaled(x[0]).scale, x[1]), k=x[2])(x[3])
+partial(partial(g, x[0], x[1]), x[2]).args[1] * x[3]
+"""
+
+
+@pytest.mark.parametrize("call", PARTIALS.strip().splitlines())
+def test_partials_of_partials(call: str, tmp_path: Path) -> None:
+    text = f"""{IMPORTS}
+def g(a, b, *rest, k=1.0, z=2.0):
+    return a * b ** 2 + k * a - z ** 3 + sum(rest)
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, a, b, k):
+        return self.factor * a * b - k ** 2
+
+    def scale(self, a, b, k):
+        return self.factor * a - b * k
+
+def f(x):
+    return {call}
+"""
+    entries.check(text, tmp_path)
+
+
+#: Methods that say how an object is copied, and their results.
+COPYING: Final = {
+    "__copy__(self)": "Scaled(self.factor * 2.0)",
+    "__deepcopy__(self, memo)": "Scaled(self.factor * 3.0)",
+    "__reduce__(self)": "Scaled, (self.factor * 5.0,)",
+    "__reduce_ex__(self, protocol)": "Scaled, (self.factor * 7.0,)",
+    "__getstate__(self)": "{'factor': self.factor * 11.0}",
+    "__setstate__(self, state)": "vars(self).update(factor=state['factor'] * 13.0)",
+}
+COPIES: Final = """
+copy.copy(a).factor
+copy.deepcopy(a).factor
+copy.deepcopy([1, a])[1].factor
+copy.deepcopy((1, {"k": a}))[1]["k"].factor
+copy.deepcopy(Holder(a, 1.0)).value.factor
+copy.deepcopy(a, {}).factor
+"""
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("value", COPIES.strip().splitlines())
+@pytest.mark.parametrize("method", COPYING)
+def test_methods_that_copy(method: str, value: str, tmp_path: Path) -> None:
+    text = f"""{IMPORTS}
+from dataclasses import dataclass
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def {method}:
+        return {COPYING[method]}
+
+@dataclass
+class Holder:
+    value: object
+    weight: float
+
+def f(x):
+    a = Scaled(x[0] * x[1])
+    return {value} * x[2] + a.factor
+"""
+    entries.check(text, tmp_path)

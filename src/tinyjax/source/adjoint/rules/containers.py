@@ -8,7 +8,7 @@ import copy
 import dataclasses
 import operator
 from functools import partial
-from types import BuiltinFunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -328,9 +328,42 @@ def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
 @registry.adjoint_of(partial)
 def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the cotangents of the arguments of partial."""
-    parts = [None for _ in args] if ct.get("args") is None else ct["args"]
-    keywords = [entry(ct.get("keywords"), name) for name in kwargs]
-    return ct.get("func"), *parts, *keywords
+    parts = [None for _ in y.args] if ct.get("args") is None else ct["args"]
+    start = len(y.args) - len(args)
+    func, named = ct.get("func"), ct.get("keywords")
+    if y.func is not fun:  # fun is a partial, and y has its function and arguments
+        fixed = {name: entry(named, name) for name in fun.keywords if name not in kwargs}
+        func = {"func": func, "args": parts[:start], "keywords": fixed}
+    return func, *parts[start:], *[entry(named, name) for name in kwargs]
+
+
+@registry.adjoint_of(copy.copy, copy.deepcopy, definite=(0,))
+def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """Return the cotangent of what is copied."""
+    check_copied(x)
+    return (ct,)
+
+
+def check_copied(x: Any) -> None:
+    """Raise if the class of an object, or of one in it, says itself how objects are copied."""
+    kind: Any = type(x)
+    if any(isinstance(getattr(kind, name, None), FunctionType) for name in _COPYING):
+        raise find.refusal(
+            f"a method of the class {kind.__name__} says how its objects are copied, whose "
+            "derivative is not taken. Call a method by its name."
+        )
+    if isinstance(x, (list, tuple, dict)):
+        for item in x.values() if isinstance(x, dict) else x:
+            check_copied(item)
+    elif cotangents.is_record(x):
+        for name in cotangents.field_names(kind):
+            check_copied(getattr(x, name))
+
+
+#: The methods that say how an object is copied.
+_COPYING: Final = (
+    *("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"),
+)
 
 
 @registry.adjoint_of(cotangents.gradient_like, definite=(0,))
@@ -364,7 +397,7 @@ _EXPRESSIONS: Final[registry.Expressions] = {
 }
 #: Those whose first cotangent is never None, unless that of the result is.
 _DEFINITE: Final[registry.Expressions] = {
-    (copy.copy, copy.deepcopy, cotangents.number): lambda ct, y, x: (ct,),
+    (cotangents.number,): lambda ct, y, x: (ct,),
     (runtime.defined,): lambda ct, y, value, name: (ct, None),
     (cotangents.broadcast_like,): lambda ct, y, x, shape: (cotangents.reduce_to(ct, x), None),
     (cotangents.reduce_to,): lambda ct, y, x, like: (
@@ -374,7 +407,7 @@ _DEFINITE: Final[registry.Expressions] = {
 }
 registry.register(globals(), _EXPRESSIONS)
 registry.register(globals(), _DEFINITE, definite=(0,))
-registry.inert.update((place_of, ordering, is_method, is_basic, runtime.free_names))
+registry.inert.update((place_of, ordering, is_method, is_basic, check_copied, runtime.free_names))
 
 if TYPE_CHECKING:
 
