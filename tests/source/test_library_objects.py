@@ -1,4 +1,4 @@
-"""Containers that Python's library hands on, partials and copies."""
+"""Containers that Python's library hands on, partials, copies, and methods of objects."""
 
 import itertools
 from pathlib import Path
@@ -176,3 +176,100 @@ def f(x):
     return {value} * x[2] + a.factor
 """
     entries.check(text, tmp_path)
+
+
+#: Operators of two values by their methods, and of one.
+OPERATORS: Final = {
+    method: expression
+    for method, _, expression in (
+        line.partition(" ")
+        for line in """
+__add__ a + b
+__radd__ b + a
+__sub__ a - b
+__rsub__ b - a
+__mul__ a * b
+__rmul__ b * a
+__truediv__ a / b
+__pow__ a ** b
+__matmul__ a @ b
+__rmatmul__ b @ a
+__mod__ a % b
+__floordiv__ a // b
+__and__ a & b
+__or__ a | b
+__lshift__ a << b
+__divmod__ divmod(a, b)
+__lt__ a < b
+__ge__ a >= b
+__eq__ a == b
+__ne__ a != b
+__getitem__ a[b]
+__call__ a(b)
+__round__ round(a, b)
+__neg__ -a
+__pos__ +a
+__abs__ abs(a)
+__invert__ ~a
+""".strip().splitlines()
+    )
+}
+#: Second operands, and how the method takes a number of them.
+OPERANDS: Final = {
+    "x[1] * 2": "other",
+    "float(x[1])": "other",
+    "x[1:3]": "np.sum(other)",
+    "Holder(x[1])": "other.value",
+    "Own(x[1])": "other.value",
+    "{'k': x[1]}": "other['k']",
+    "(x[1], 2)": "other[0]",
+    "[Holder(x[1])]": "other[0].value",
+    "slice(x[1], None)": "other.start",
+    "lambda: x[1]": "other()",
+}
+#: First operands: with a derivative, without one, and of the module.
+OWNERS: Final = ("Own(x[0])", "Own(2.0)", "MODEL")
+#: Results of the method, and how the program takes a number of them.
+RESULTS: Final = {
+    "v": "r",
+    "[v, 1.0]": "r[0]",
+    "(v, v)": "r[1] * r[0]",
+    "{'k': v}": "r['k']",
+    "Holder(v)": "r.value",
+    "Own(v)": "r.value",
+    "[Holder(v)]": "r[0].value",
+    "np.stack([v, 2.0])": "r[0]",
+    "lambda: v": "r()",
+    "self": "r.value",
+}
+
+
+@pytest.mark.sampled(27)
+@pytest.mark.parametrize("result", RESULTS)
+@pytest.mark.parametrize("method", OPERATORS)
+def test_operators_that_are_methods(method: str, result: str, tmp_path: Path) -> None:
+    expression = OPERATORS[method]
+    operands = OPERANDS if "b" in expression.replace("abs", "") else {"0": "3.0"}
+    owners = itertools.cycle(OWNERS)
+    for (operand, part), owner in zip(operands.items(), owners, strict=False):
+        text = f"""{IMPORTS}
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+class Own:
+    def __init__(self, value):
+        self.value = value
+
+    def {method}(self{", other" * (len(operands) > 1)}):
+        v = self.value * {part} ** 2
+        return {result}
+
+MODEL = Own(2.0)
+
+def f(x):
+    a, b = {owner}, {operand}
+    r = {expression}
+    return {RESULTS[result]} * x[2] + a.value * x[3]
+"""
+        entries.check(text, tmp_path)

@@ -16,7 +16,7 @@ from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
 from tinyjax.source.adjoint.certainty import Certainty, check_keys, check_texts
 from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, infer
 from tinyjax.source.adjoint.ranks import Ranks
-from tinyjax.source.adjoint.rules import methods, registry
+from tinyjax.source.adjoint.rules import formulas, methods, registry
 from tinyjax.source.adjoint.writes import Writes
 from tinyjax.source.ir import analysis, program as ir, runtime, syntax
 
@@ -332,18 +332,23 @@ class Activity:
         if not runtime.is_in(statement.function, known):
             return False
         count = 1 if statement.function is operator.getitem else 2
-        return any(map(self.may_be_object, statement.call.args[:count]))
+        operands = statement.call.args[:count]
+        return any(map(self.is_active, operands)) and any(map(self.may_be_object, operands))
 
     def may_be_object(self, atom: ir.Atom) -> bool:
         """Return whether a value may be an object with methods of its own."""
         if not isinstance(atom, ir.Variable):
-            return False
+            return formulas.is_foreign(atom.value)
         kind = self.kinds.get(atom, ACTIVE)
-        if not kind.active or kind.numeric or kind.is_array:
+        if kind.numeric or kind.is_array:
             return False
         # where nothing changes, operators are not checked, and may give objects
         is_native = self.is_writing and self.aliases.is_native(atom)
         return self.ranks.kind_of(atom).form == "any" and not is_native
+
+    def is_active(self, atom: ir.Atom) -> bool:
+        """Return whether a value may have a derivative."""
+        return isinstance(atom, ir.Variable) and self.kinds.get(atom, ACTIVE).active
 
     def is_inert(self, statement: ir.Statement) -> bool:
         """Return whether a statement makes an array of NumPy without a derivative."""

@@ -27,7 +27,7 @@ from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.lowering import lowered
 from tinyjax.source.adjoint.reverse import EMPTY, BlockWriter, ReverseBlock
 from tinyjax.source.adjoint.rules import arrays, registry
-from tinyjax.source.adjoint.rules.methods import check_native, check_stored
+from tinyjax.source.adjoint.rules.methods import check_bounds, check_native, check_stored
 from tinyjax.source.ir import assembly, find, program as ir, runtime, syntax
 from tinyjax.source.text import names
 
@@ -183,8 +183,10 @@ def _check(
         args = args[:1]  # the index may be a slice
     if activity.may_be_method(statement):
         writer.emit(check_native, statement.variable, *args)
+    if statement.function is slice and any(map(activity.is_active, args)):
+        writer.emit(check_bounds, *args)
     is_attribute = statement.function is getattr and activity.is_writing
-    if is_attribute and activity.may_be_object(args[0]):
+    if is_attribute and activity.is_active(args[0]) and activity.may_be_object(args[0]):
         writer.emit(check_stored, *args)
 
 

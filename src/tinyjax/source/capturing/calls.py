@@ -1465,6 +1465,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
             x = ndarrays.number(x)  # NumPy gives the object a number of Python's
         own, other = getattr(type(x), method, None), getattr(second, reflected, None)
+        if first is second and inherited is None:  # Python reflects comparisons only
+            other = None
         own = None if own is inherited or type(x) is not first else own
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)

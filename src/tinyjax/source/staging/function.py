@@ -411,6 +411,20 @@ def _is_conditional() -> bool:
     return session is not None and session.conditions > 0
 
 
+def _check_methods(fun: Any, args: tuple[Any, ...]) -> None:
+    """Raise if a call is one of a method of an object's that is not staged."""
+    if runtime.is_in(fun, syntax.OPERATORS):
+        if staging_values.are_of_objects(*args):
+            raise staging_values.not_staged(
+                "NumPy gives the elements of an array to a method of an object, which is not "
+                "staged."
+            )
+    elif runtime.is_in(fun, methods.UNFOLLOWED) and any(map(staging_values.is_object, args)):
+        raise staging_values.not_staged(
+            f"{fun.__name__} is a method of an object's here, which is not staged."
+        )
+
+
 def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object that is no function of the user's, perhaps an instance of a user's class."""
     if runtime.heeds_warnings(fun, args, kwargs):
@@ -425,11 +439,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
         return fun(*staging_values.as_texts(args), **kwargs)
-    is_followed = runtime.is_in(fun, syntax.OPERATORS) or not runtime.is_in(fun, methods.UNFOLLOWED)
-    if not is_followed and any(map(staging_values.is_object, args)):
-        raise staging_values.not_staged(
-            f"{fun.__name__} is a method of an object's here, which is not staged."
-        )
+    _check_methods(fun, args)
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None or (args and isinstance(args[0], Array)):
         opaque_calls.check_call(fun, args, kwargs)

@@ -263,6 +263,15 @@ def places(array: Any, index: Any) -> Any:
     return index if holds_tracer(index) else np.arange(array.size).flat[index]
 
 
+def are_of_objects(x: Any, y: Any = None) -> bool:
+    """Return whether NumPy gives the elements of x to a method of y, which takes no arrays."""
+    if not (isinstance(x, Array) and x.ndim and is_object(y)):
+        return False
+    kind: Any = type(y)
+    takes_arrays = getattr(kind, "__array_ufunc__", kind) is None
+    return not takes_arrays and getattr(kind, "__array_priority__", 0) <= 0
+
+
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Return whether a value contains a tracer, as far as its contents can be inspected.
 

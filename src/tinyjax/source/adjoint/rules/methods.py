@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyjax.source.adjoint import cotangents
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, syntax
@@ -63,6 +64,15 @@ def check_stored(value: Any, name: str) -> None:
     )
 
 
+def check_bounds(*bounds: Any) -> None:
+    """Raise if a bound of a slice has a derivative, as it has for objects only."""
+    if any(map(cotangents.is_differentiable, bounds)):
+        raise find.refusal(
+            "a bound of a slice is a float, whose derivative is not taken. "
+            "Call a method by its name."
+        )
+
+
 @functools.lru_cache(maxsize=4096)
 def _may_compute(kind: Any, name: str) -> bool:
     """Return whether an attribute may be computed when it is read: it is no field, no method."""
@@ -77,4 +87,4 @@ def _may_compute(kind: Any, name: str) -> bool:
     return isinstance(getter, FunctionType) and not isinstance(attribute, FunctionType)
 
 
-registry.inert.update((check_native, check_stored))
+registry.inert.update((check_bounds, check_native, check_stored))

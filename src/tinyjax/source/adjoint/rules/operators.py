@@ -18,6 +18,7 @@ import numpy as np
 from tinyjax.core.values import Array
 from tinyjax.core.values.array import IndexUpdate, IndexUpdater
 from tinyjax.source.adjoint import cotangents, pullbacks
+from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import containers, formulas, methods
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint
 from tinyjax.source.ir import find, runtime
@@ -159,7 +160,7 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     if isinstance(container, IndexUpdater):
         return ct, None
     if formulas.is_foreign(container):
-        if not cotangents.is_differentiable(y):  # np.mgrid[0:4]
+        if not kind_of(y).active:  # np.mgrid[0:4]
             return None, None
         return overloaded(operator.getitem, ct, container, index)
     return containers.placed(ct, container, index), None
@@ -178,13 +179,13 @@ inert.add(check_entries)
 
 
 def holds_float(index: Any) -> bool:
-    """Return whether part of an index has a derivative: integers, strings and slices have none."""
+    """Return whether part of an index may have a derivative, which slices have not."""
     if isinstance(index, (tuple, list)):
         return any(map(holds_float, index))
-    return cotangents.is_differentiable(index)
+    return kind_of(index).active
 
 
-inert.add(holds_float)
+inert.update((holds_float, kind_of))
 
 
 @adjoint_of(builtins.sum)
