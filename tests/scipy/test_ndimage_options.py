@@ -94,7 +94,7 @@ def drawn_calls(name: str, options: dict[str, list[Any]], count: int) -> Iterato
 def test_filters(name: str) -> None:
     args, options = FILTERS[name]
     options = {"cval": [0.0, 1.5], **options, "mode": MODES + options.get("mode", [])}
-    for kwargs in drawn_calls(name, options, 12):
+    for kwargs in drawn_calls(name, options, 60):
         for x in (IMAGE, VOLUME) if kwargs.get("axes") else (IMAGE,):
             expected = getattr(scipy.ndimage, name)(x, *args, **kwargs)
             values = getattr(ndimage, name)(x, *args, **kwargs)

@@ -19,7 +19,7 @@ import scipy.stats
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax.errors import ArgumentError, ShapeError, TinyjaxError
+from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError, TinyjaxError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
 from tinyjax.scipy.interpolate import radial
 from tinyjax.testing import check_function
@@ -311,7 +311,13 @@ def test_filters_of_signals() -> None:
     for order in (3, 4):
         sos = scipy.signal.butter(order, 0.3, output="sos")
         close(signal.sosfilt(sos, IMAGE), scipy.signal.sosfilt(sos, IMAGE))
-        close(signal.sosfiltfilt(sos, long), scipy.signal.sosfiltfilt(sos, long))
+        expected = scipy.signal.sosfiltfilt(sos, long)
+        close(signal.sosfiltfilt(sos, long), expected)
+        close(tinyjax.jvp(lambda s: signal.sosfiltfilt(s, long), (sos,), (sos,))[0], expected)
+        with raises(ConcretizationError, match="padlen"):
+            tinyjax.jit(signal.sosfiltfilt)(sos, long)
+        with raises(ConcretizationError, match="padlen"):
+            tinyjax.vmap(lambda s: signal.sosfiltfilt(s, long))(sos[None])
     for num in (3, 4, 6, 7, 12, 13):
         close(signal.resample(IMAGE, num, axis=-1), scipy.signal.resample(IMAGE, num, axis=-1))
     for deriv in (0, 1, 2):

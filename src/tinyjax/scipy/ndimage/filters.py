@@ -387,7 +387,8 @@ def sobel(
     (x,) = pm.floats("sobel", input)
     check_options("sobel", output, mode, _MODES)
     sloped = ints.canonical_axis(axis, x.ndim)
-    for i, extension in _along("sobel", x, None, mode=mode):
+    along = _along("sobel", x, None, mode=mode)
+    for i, extension in sorted(along, key=lambda pair: pair[0] != sloped):  # first the differences
         weights = [-1.0, 0.0, 1.0] if i == sloped else [1.0, 2.0, 1.0]
         x = correlate1d(x, np.array(weights), i, None, extension, cval)
     return x

@@ -99,7 +99,7 @@ def firwin(
     cutoff: ArrayLike,
     *,
     window: Any = "hamming",
-    pass_zero: bool = True,
+    pass_zero: bool | Literal["lowpass", "highpass", "bandpass", "bandstop"] = True,
     scale: bool = True,
     fs: float = 2.0,
 ) -> Array:
@@ -109,12 +109,13 @@ def firwin(
         numtaps: its length, which is odd where the highest frequency passes.
         cutoff: the frequencies, one or several, where bands begin and end.
         window: that by which the ideal response is cut off: see ``windows.get_window``.
-        pass_zero: whether constants pass.
+        pass_zero: whether constants pass, or the kind of filter.
         scale: whether the gain is 1 in the middle of the first band.
         fs: the sampling rate.
 
     Raises:
-        ArgumentError: the length is even, and the highest frequency passes.
+        ArgumentError: the length is even, and the highest frequency passes; or a filter of that
+            kind has another number of frequencies.
 
     Example:
         >>> from tinyjax.scipy.signal import firwin
@@ -123,6 +124,15 @@ def firwin(
     """
     ends = jnp.ravel(pm.floats("firwin", cutoff)[0]) * (2 / fs)
     is_weak = ends.weak_type
+    kinds = ("lowpass", "highpass", "bandpass", "bandstop")
+    pm.check_option("firwin", "pass_zero", pass_zero, (True, False, *kinds))
+    if isinstance(pass_zero, str):
+        if (ends.size > 1) != pass_zero.startswith("band"):
+            raise ArgumentError(
+                f"cutoff of firwin has {ends.size} frequencies, but pass_zero={pass_zero!r} takes "
+                f"{'one' if ends.size > 1 else 'several'}."
+            )
+        pass_zero = pass_zero in ("lowpass", "bandstop")
     is_high = (ends.size % 2 == 1) != pass_zero
     if is_high and numtaps % 2 == 0:
         raise ArgumentError(f"numtaps of firwin must be odd for this filter, but it is {numtaps}.")

@@ -9,7 +9,6 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -136,6 +135,10 @@ def sosfiltfilt(
 
     Arguments are those of ``sosfilt`` and ``filtfilt``.
 
+    Raises:
+        ArgumentError: the signal is too short.
+        ConcretizationError: ``sos`` is traced, and there is no ``padlen``.
+
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.signal as signal
         >>> signal.sosfiltfilt(jnp.array([[0.5, 0.5, 0, 1.0, 0, 0]]), jnp.arange(9.0) % 2)[3:5]
@@ -144,9 +147,8 @@ def sosfiltfilt(
     sections, signal = (pm.strong(z) for z in pm.floats("sosfiltfilt", sos, x))
     parts = _sections("sosfiltfilt", sections)
     if padlen is None:  # SciPy's, which looks for sections of first order
-        known = not isinstance(sos, Tracer)
-        low = min((np.asarray(sos)[:, [2, 5]] == 0).sum(0)) if known else 0
-        padlen = 3 * (2 * len(parts) + 1 - int(low))
+        host = parts.concrete("the number of sections of first order (or give padlen=...)")
+        padlen = 3 * (2 * len(parts) + 1 - int(min((host[:, [2, 5]] == 0).sum(0))))
 
     def run(z: Array) -> Array:
         for b, a in zip(parts[:, :3], parts[:, 3:], strict=True):
