@@ -587,3 +587,15 @@ def test_other_searches_that_begin_with_what_is_differentiated() -> None:
     ]
     for function in functions:
         assert float(tinyjax.grad(function)(np.float64(1.0))) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 3), (3, 5), (5, 3)], ids=str)
+def test_procrustes_of_few_points(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, *shape))
+    if shape[0] == 1:  # SciPy raises an error
+        assert np.isnan(spatial.procrustes(x, y)[2])
+        return
+    for ours, theirs in zip(spatial.procrustes(x, y), scipy.spatial.procrustes(x, y), strict=True):
+        close(ours, theirs)
+    check_function(spatial.procrustes, (x, y), stacks=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import tinyjax.numpy as jnp
 from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
@@ -31,6 +33,13 @@ def procrustes(data1: ArrayLike, data2: ArrayLike) -> tuple[Array, Array, Array]
     if x.ndim != 2 or x.shape != y.shape:
         raise ShapeError.got("procrustes takes matrices of one shape", x, y)
     x, y = ((z / jnp.linalg.norm(z)) for z in (x - x.mean(0), y - y.mean(0)))
-    turn, size = polar(x.T @ y)
+    if x.shape[0] > x.shape[1]:
+        turn, size = polar(x.T @ y)
+    else:  # centred points do not span the space, in which no turn would be differentiable
+        n = x.shape[0]
+        basis = np.linalg.qr((np.eye(n) - 1 / n)[:, 1:])[0].astype(x.dtype)
+        (p, r), (q, s) = (jnp.linalg.qr(z.T @ basis) for z in (x, y))
+        turn, size = polar(r @ s.T)
+        turn = p @ turn @ q.T
     y = jnp.trace(size) * y @ turn.T
     return x, y, ((x - y) ** 2).sum()
