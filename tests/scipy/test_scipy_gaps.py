@@ -21,7 +21,8 @@ import tinyjax.numpy as jnp
 from raising import raises
 from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError, TinyjaxError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
-from tinyjax.scipy.interpolate import radial
+from tinyjax.scipy.interpolate import grids, radial
+from tinyjax.scipy.spatial.transform import Rotation, Slerp
 from tinyjax.testing import check_function
 
 X = np.array([0.0, 1.0, 2.5, 3.0, 4.5, 6.0])
@@ -599,3 +600,65 @@ def test_procrustes_of_few_points(shape: tuple[int, int]) -> None:
     for ours, theirs in zip(spatial.procrustes(x, y), scipy.spatial.procrustes(x, y), strict=True):
         close(ours, theirs)
     check_function(spatial.procrustes, (x, y), stacks=0)
+
+
+#: What needs points that ascend, made of them and of values.
+ORDERED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "CubicSpline": interpolate.CubicSpline,
+    "PchipInterpolator": interpolate.PchipInterpolator,
+    "Akima1DInterpolator": interpolate.Akima1DInterpolator,
+    "CubicHermiteSpline": lambda x, y: interpolate.CubicHermiteSpline(x, y, y),
+    "make_interp_spline": interpolate.make_interp_spline,
+    "BSpline": lambda x, y: interpolate.BSpline(x, y[:4], 1),
+    "PPoly": lambda x, y: interpolate.PPoly(y[None, 1:], x),
+    "RegularGridInterpolator": lambda x, y: (
+        lambda at: jnp.stack(
+            [
+                interpolate.RegularGridInterpolator((x,), y, method, fill_value=0)(at[:, None])
+                for method in get_args(grids.Method)
+            ]
+        )
+    ),
+    "Slerp": lambda x, y: lambda at: Slerp.init(x, Rotation.from_rotvec(y))(at).as_quat(),
+}
+
+
+@pytest.mark.parametrize("name", [*ORDERED])
+def test_points_that_do_not_ascend(name: str) -> None:
+    """They raise an error where they are known, and give NaN where they are traced."""
+    x, at = np.array([0.0, 1.0, 2.5, 3.0, 4.0, 6.0]), np.array([0.7, 2.0])
+    y = np.sin(np.arange(18.0)).reshape(6, 3)
+    y = y if name == "Slerp" else y[:, 0]
+
+    def run(x: Any) -> Any:
+        return ORDERED[name](x, y)(at)
+
+    close(tinyjax.jit(run, tier="compiled")(x), run(x))
+    for points in (x[[0, 2, 1, 3, 4, 5]], x[::-1], np.where(x == 1, np.nan, x)):
+        assert np.isnan(tinyjax.jit(run, tier="compiled")(points)).all()
+        if name != "RegularGridInterpolator" or points[0] < points[-1]:
+            with raises(ArgumentError, match=f"{name} must ascend"):
+                run(points)
+
+
+@pytest.mark.parametrize("kind", ["linear", "cubic", "nearest", "previous"])
+def test_points_in_any_order(kind: str) -> None:
+    order, at = [3, 0, 5, 1, 4, 2], np.array([0.3, 2.6, 5.0])
+    theirs = scipy.interpolate.interp1d(X[order], Y[order], kind, axis=0)(at)
+    close(interpolate.interp1d(X[order], Y[order], kind, axis=0)(at), theirs)
+    run = tinyjax.jit(lambda x, y: interpolate.interp1d(x, y, kind, axis=0)(at), tier="compiled")
+    close(run(X[order], Y[order]), theirs)
+
+
+@pytest.mark.parametrize("method", get_args(grids.Method))
+@pytest.mark.parametrize("fill_value", [None, 0.5])
+def test_grids_that_descend(method: Any, fill_value: float | None) -> None:
+    lines, values = (X[::-1], X + 1.0, -X), np.sin(np.arange(6.0**3).reshape(6, 6, 6) ** 1.2)
+    at = np.array([[2.1, 3.0, -0.3], [0.0, 1.0, -6.0], [7.0, 2.0, 0.0]])
+    ours, theirs = (
+        m.RegularGridInterpolator(
+            lines, values, method=method, bounds_error=False, fill_value=fill_value
+        )(at)
+        for m in (interpolate, scipy.interpolate)
+    )
+    close(ours, theirs, 1e-4)

@@ -11,12 +11,13 @@ import tinyjax.numpy as jnp
 from tinyjax import errors, lax
 from tinyjax._base import lazy
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.integers import listed
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.numpy.calculus import Side
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 from tinyjax.scipy.interpolate import splines
+from tinyjax.scipy.interpolate.piecewise import ascending
 
 lazy.answer_for(__name__, "RegularGridInterpolator")
 
@@ -29,8 +30,8 @@ class RegularGridInterpolator:
     """Interpolate values on a grid whose lines need not be evenly spaced.
 
     Args:
-        points: for each axis the coordinates of the grid's lines, ascending. Along an axis of one
-            line, values are constant.
+        points: for each axis the coordinates of the grid's lines, ascending, or descending if they
+            are not traced. Along an axis of one line, values are constant.
         values: at the grid's points; may have more axes, which results have too.
         method: ``"linear"``, in each axis, or ``"nearest"``; splines of degree 1, 3 or 5 by
             ``"slinear"``, ``"cubic"``, ``"quintic"``, which need more lines than that.
@@ -39,7 +40,7 @@ class RegularGridInterpolator:
 
     Raises:
         ShapeError: the points do not fit the values.
-        ArgumentError: there is no such method, or an error is wanted.
+        ArgumentError: there is no such method, an error is wanted, or the points are in no order.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.interpolate as interpolate
@@ -66,9 +67,9 @@ class RegularGridInterpolator:
             )
         self.bounds_error: bool = bounds_error
         self.values: Array = strong(inexact(values, name))
-        self.grid: tuple[Array, ...] = tuple(array_of(name, p) for p in listed(points, "points"))
+        lines = [array_of(name, p) for p in listed(points, "points")]
         self.fill_value: Array | None = None if fill_value is None else array_of(name, fill_value)
-        sizes = tuple(p.shape for p in self.grid)
+        sizes = tuple(p.shape for p in lines)
         if sizes != tuple((n,) for n in self.values.shape[: len(sizes)]) or min(
             sizes, default=(1,)
         ) < (1,):
@@ -76,6 +77,11 @@ class RegularGridInterpolator:
                 f"{name} needs for each of the first axes of values a vector of as many points, at "
                 f"least one, but got shapes {sizes} for values of shape {self.values.shape}."
             )
+        for i, line in enumerate(lines):
+            is_descending = line[0] > line[-1]
+            if opd.is_constant(is_descending) and is_descending:
+                lines[i], self.values = line[::-1], jnp.flip(self.values, i)
+        self.grid: tuple[Array, ...] = tuple(ascending(name, line) for line in lines)
 
     def __call__(
         self, xi: ArrayLike | tuple[ArrayLike, ...], method: Method | None = None
@@ -106,7 +112,7 @@ class RegularGridInterpolator:
         columns = [at[..., i] for i in range(len(self.grid))]
         outside, lost = jnp.zeros(shape, bool), jnp.zeros(shape, bool)
         for x, line in zip(columns, self.grid, strict=True):
-            outside, lost = outside | (x < line[0]) | (x > line[-1]), lost | jnp.isnan(x)
+            outside, lost = outside | (x < line[0]) | (x > line[-1]), lost | jnp.isnan(x + line[0])
         further = (1,) * (self.values.ndim - len(self.grid))
         if kind in _DEGREES:
             values = self._smooth(kind, [x.ravel() for x in columns])

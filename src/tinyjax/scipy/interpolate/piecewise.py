@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -75,6 +75,7 @@ class PPoly:
             raise ShapeError.got(
                 "PPoly takes c of shape (k, m, ...) and x of (m + 1,)", self.c, self.x
             )
+        self.x = ascending("PPoly", self.x, strictly=False)
 
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: Extrapolate | None = None) -> Array:
         """Evaluate the polynomial, or its derivative of order ``nu``."""
@@ -85,7 +86,7 @@ class PPoly:
         if mode == "periodic":
             at = self.x[0] + (at - self.x[0]) % (self.x[-1] - self.x[0])
         value = _evaluate(self.c, self.x, at)
-        inside = ~jnp.isnan(at) if mode else (at >= self.x[0]) & (at <= self.x[-1])
+        inside = ~jnp.isnan(at + self.x[0]) if mode else (at >= self.x[0]) & (at <= self.x[-1])
         if not mode or len(self.c) == 1:
             further = (1,) * (self.c.ndim - 2)
             value = jnp.where(inside.reshape(*at.shape, *further), value, jnp.nan)
@@ -145,14 +146,38 @@ def _moved(value: Array, ndim: int, axis: int) -> Array:
     return jnp.moveaxis(value, range(ndim), range(place, place + ndim))
 
 
+def ascending(name: str, x: Array, *, strictly: bool = True) -> Array:
+    """Return points that ascend; of traced ones that do not, NaN.
+
+    Raises:
+        ArgumentError: they are known, and do not ascend.
+    """
+    steps = jnp.diff(lax.stop_gradient(x))
+    is_ascending = jnp.all(steps > 0 if strictly else steps >= 0)
+    if not opd.is_constant(is_ascending):
+        return x + jnp.where(is_ascending, 0, jnp.nan)
+    if not is_ascending:
+        raise ArgumentError(f"the points of {name} must ascend. Sort them, and their values alike.")
+    return x
+
+
 def samples(
-    name: str, x: ArrayLike, y: ArrayLike, axis: int, least: int = 2
+    name: str, x: ArrayLike, y: ArrayLike, axis: int, least: int = 2, *, in_order: bool = True
 ) -> tuple[Array, Array]:
     """Return points and values, with the axis of the points first.
+
+    Args:
+        name: the function's name.
+        x: the points.
+        y: the values.
+        axis: the axis of the points in the values.
+        least: how many points there must be.
+        in_order: whether the points must ascend.
 
     Raises:
         ShapeError: there are not as many values as points, or too few.
         AxisError: the values have no such axis.
+        ArgumentError: the points do not ascend.
     """
     at, values = (pm.strong(a) for a in pm.floats(name, x, y))
     axis = ints.canonical_axis(axis, values.ndim)
@@ -163,7 +188,7 @@ def samples(
             at,
             values,
         )
-    return at, jnp.moveaxis(values, axis, 0)
+    return ascending(name, at) if in_order else at, jnp.moveaxis(values, axis, 0)
 
 
 def CubicHermiteSpline(
@@ -379,9 +404,11 @@ def interp1d(
     extrapolate = isinstance(fill_value, str)
     if not extrapolate and not (isinstance(fill_value, float) and math.isnan(fill_value)):
         raise ArgumentError("fill_value of interp1d must be NaN or 'extrapolate'.")
+    at, values = samples("interp1d", x, y, axis, in_order=False)
+    order = jnp.argsort(at)
+    at, values = at[order], values[order]
     if kind == "cubic":
-        return CubicSpline(x, y, axis, extrapolate=extrapolate)
-    at, values = samples("interp1d", x, y, axis)
+        return CubicSpline(at, jnp.moveaxis(values, 0, axis), axis, extrapolate=extrapolate)
     if kind == "linear":
         secants = jnp.diff(values, axis=0) / jnp.diff(at).reshape(-1, *[1] * (values.ndim - 1))
         return PPoly(jnp.stack([secants, values[:-1]]), at, extrapolate, axis)

@@ -14,7 +14,7 @@ from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.calculus import Side
-from tinyjax.scipy.interpolate.piecewise import has_knots, samples
+from tinyjax.scipy.interpolate.piecewise import ascending, has_knots, samples
 
 lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
 
@@ -64,6 +64,7 @@ class BSpline:
                 self.t,
                 self.c,
             )
+        self.t = ascending("BSpline", self.t, strictly=False)
 
     def __call__(self, x: ArrayLike, nu: int = 0) -> Array:
         """Evaluate the spline, or its derivative of order ``nu``."""
@@ -175,7 +176,7 @@ class BarycentricInterpolator:
     """
 
     def __init__(self, xi: ArrayLike, yi: ArrayLike, axis: int = 0) -> None:
-        self.xi, self.yi = samples("BarycentricInterpolator", xi, yi, axis, 1)
+        self.xi, self.yi = samples("BarycentricInterpolator", xi, yi, axis, 1, in_order=False)
 
     def __call__(self, x: ArrayLike) -> Array:
         """Interpolate at points of any shape."""

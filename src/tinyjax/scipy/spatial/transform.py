@@ -19,6 +19,7 @@ from tinyjax._base import lazy
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong
+from tinyjax.scipy.interpolate.piecewise import ascending
 
 lazy.answer_for(__name__, "Rotation Slerp")
 
@@ -435,7 +436,7 @@ class Slerp:
         """Take rotations and when they are reached, ascending.
 
         Raises:
-            ArgumentError: these are no rotations.
+            ArgumentError: these are no rotations, or the times do not ascend.
             ShapeError: there are fewer than two rotations, or not as many times.
 
         Example:
@@ -453,7 +454,7 @@ class Slerp:
             raise ShapeError.got(
                 f"Slerp.init takes a time for each of {len(rotations)} rotations", at
             )
-        starts = rotations[:-1]
+        at, starts = ascending("Slerp", at), rotations[:-1]
         return cls(at, jnp.diff(at), starts, (starts.inv() * rotations[1:]).as_rotvec())
 
     def __call__(self, times: Numbers) -> Rotation:
