@@ -45,6 +45,7 @@ ONE: Final[dict[str, Callable[..., Any]]] = {
     "skew": lambda m, x: m.skew(x),
     "skew, corrected": lambda m, x: m.skew(x, bias=False),
     "zscore": lambda m, x: m.zscore(x),
+    "zscore, corrected too much": lambda m, x: m.zscore(x, ddof=len(x)),
     "ttest_1samp": lambda m, x: m.ttest_1samp(x, 0.0),
 }
 TWO: Final[dict[str, Callable[..., Any]]] = {

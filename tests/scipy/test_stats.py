@@ -106,8 +106,6 @@ def test_a_distribution_at_its_ends(name: str) -> None:
         if (name, function) in UNLIKE_SCIPY or function == "entropy":
             continue
         args[0] = np.array(SPECIAL)
-        if name in DISCRETE:  # of fractions
-            args[0][8], args[0][11] = 3, 5
         with np.errstate(all="ignore"):
             expected = getattr(theirs, function)(*args)
         # SciPy has no density where a gamma distribution ends
@@ -115,6 +113,37 @@ def test_a_distribution_at_its_ends(name: str) -> None:
         for found in eager_and_compiled(fun, args):
             what = f"{function} of {args}"
             np.testing.assert_allclose(found[defined], expected[defined], 1e-9, 1e-15, err_msg=what)
+
+
+#: What is put in the place of a parameter, of which some values define no distribution.
+PARAMETERS: Final = (-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.3, 1.0, 1.5, 2.0, 2.5)
+
+
+@pytest.mark.sampled(4, 3)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_what_parameters_define_a_distribution(name: str) -> None:
+    """Others give NaN, as in SciPy, arrays and Python's numbers."""
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    rng = np.random.default_rng(len(name) + 4)
+    for function in ours.__all__:
+        fun = getattr(ours, function)
+        names = list(inspect.signature(fun).parameters)
+        for place, argument in enumerate(names):
+            if argument in ("x", "k", "q", "loc") or (place == 0 and argument == "p"):
+                continue
+            if (name, function, argument) == ("binom", "logcdf", "n"):  # SciPy's is 0
+                continue
+            args = [drawn(name, other, rng)[: len(PARAMETERS)] for other in names]
+            args[place] = np.array(PARAMETERS)
+            with np.errstate(all="ignore"):
+                expected = getattr(theirs, function)(*args)
+            numbers = [
+                fun(*(z.item() if p == place else z for p, z in enumerate(row)))
+                for row in zip(*args, strict=True)
+            ]
+            for found in (*eager_and_compiled(fun, args), numbers):
+                what = f"{function} of {args}"
+                np.testing.assert_allclose(found, expected, 1e-9, 1e-15, err_msg=what)
 
 
 @pytest.mark.sampled(4, 1)

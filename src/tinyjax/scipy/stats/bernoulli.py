@@ -22,7 +22,7 @@ def _q_p(q: ArrayLike, p: ArrayLike) -> Operands:
 
 _law: Final = Family(__name__, k_p, "1, 0.3", keeps_nan=True, p=_P)
 _below: Final = Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
-_quantile: Final = Family(__name__, _q_p, "0.5, 0.3", p=_P)
+_quantile: Final = Family(__name__, _q_p, "0.5, 0.3", keeps_nan=True, p=_P)
 
 
 def _logpmf(k: Array, p: Array, loc: Array) -> Array:
@@ -37,12 +37,11 @@ def _powers(k: Array, p: Array, loc: Array) -> Array:
 
 
 def _cdf(k: Array, p: Array) -> Array:
-    value = elementwise.pick(k < 0, 0.0, elementwise.pick(k < 1, 1 - p, 1.0))
-    return elementwise.pick((p < 0) | (p > 1), math.nan, value)
+    return elementwise.pick(k < 0, 0.0, elementwise.pick(k < 1, 1 - p, 1.0))
 
 
 def _ppf(q: Array, p: Array) -> Array:
-    inside = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
+    inside = (q >= 0) & (q <= 1)
     return elementwise.pick(inside, pm.convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
 
 

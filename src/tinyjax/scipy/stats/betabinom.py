@@ -27,12 +27,11 @@ _law: Final = Family(
 
 
 def _logpmf(k: Array, n: Array, a: Array, b: Array, loc: Array) -> Array:
-    y = ew.floor(k) - loc
+    y = k - loc
     ways = -ew.log1p(n) - betaln(n - y + 1, y + 1)
     value = ways + betaln(y + a, n - y + b) - betaln(a, b)
     value = pick((y == 0) & (n == 0), 0.0, value)
-    value = pick((y < -loc) | (y > n) | (y + a <= 0), -math.inf, value)
-    return pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
+    return pick((y < -loc) | (y > n) | (y + a <= 0), -math.inf, value)
 
 
 logpmf: Final = _law.define("logpmf", _logpmf, -1.4351)

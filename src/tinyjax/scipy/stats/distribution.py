@@ -9,9 +9,9 @@ distribution needs; ``laplace`` is a short one. It imports from here what formul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Final, Generic, ParamSpec, TypeAlias
+from typing import Any, Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax._base import frames, lazy
 from tinyjax._extensions.host.replay import replayed
@@ -50,8 +50,8 @@ _RETURNS: Final = {
 _EDGES: Final = {
     "logpdf": "It is -inf outside of the support, and finite where ``pdf`` underflows.",
     "pdf": "It is 0 outside of the support; likelihoods are sums of ``logpdf``.",
-    "logpmf": "It is -inf for numbers out of range, and finite where ``pmf`` underflows.",
-    "pmf": "It is 0 for numbers out of range; likelihoods are sums of ``logpmf``.",
+    "logpmf": "It is -inf out of range and for fractions, and finite where ``pmf`` underflows.",
+    "pmf": "It is 0 out of range and for fractions; likelihoods are sums of ``logpmf``.",
     "logcdf": "It is -inf below the support, and 0 above.",
     "cdf": "It is 0 below the support, and 1 above.",
     "logsf": "It is 0 below the support, and -inf above.",
@@ -60,6 +60,13 @@ _EDGES: Final = {
     "entropy": "It is the expected value of ``-logpmf``, or of ``-logpdf``.",
     **dict.fromkeys(("mean", "var", "std"), "It is NaN or infinite where there is none."),
     "isf": "It undoes ``sf``: the ends of the support for 1 and 0, NaN for what is no share.",
+}
+#: Which values of parameters define a distribution, of arrays and of Python's numbers.
+_DOMAINS: Final[dict[str, Callable[..., Any]]] = {
+    **dict.fromkeys(("a", "b", "beta", "c", "df", "dfd", "dfn", "s", "scale"), lambda x: x > 0),
+    **dict.fromkeys(("kappa", "mu"), lambda x: x >= 0),
+    "n": lambda x: (x >= 0) & (x % 1 == 0),
+    "p": lambda x: (x >= 0) & (x <= 1),
 }
 #: What arguments are of which a family does not say it.
 _ARGUMENTS: Final = {
@@ -138,6 +145,8 @@ class Family(Generic[P]):
         example: arguments for the examples in docstrings.
         standard: give formulas ``(x - loc) / scale`` in place of ``x`` and ``loc``.
         keeps_nan: return NaN where an argument is NaN, whatever a formula says.
+        domains: which values of parameters define a distribution, where those are not usual for
+            the name. Others give NaN.
         **parameters: what the docstrings say of the arguments.
     """
 
@@ -149,12 +158,14 @@ class Family(Generic[P]):
         *,
         standard: bool = False,
         keeps_nan: bool = False,
+        domains: Mapping[str, Callable[..., Any] | None] = {},
         **parameters: str,
     ) -> None:
         assert isinstance(signature, FunctionType), "a function to copy"
         self._module, self._signature, self._example = module, signature, example
         self._standard, self._keeps_nan = standard, keeps_nan
         self._formulas: dict[str, Formula] = {}
+        self._domains = [{**_DOMAINS, **domains}.get(name) for name in _names_of(signature)[1:]]
         texts = _ARGUMENTS | parameters
         lines = [f"{name}: {texts[name]}" for name in _names_of(signature)]
         self._arguments = ".\n        ".join(lines)
@@ -232,7 +243,7 @@ class Family(Generic[P]):
         bind.__doc__ = f"""Return {_RETURNS[name].format(names[0])}.
 
     {_EDGES[name]}
-    Integers become floats, and NaN gives NaN.
+    Integers become floats. NaN, and parameters that define no distribution, give NaN.
 
     Args:
         {self._arguments}; all broadcast.
@@ -242,10 +253,18 @@ class Family(Generic[P]):
         >>> round(float({distribution}.{name}({xs or self._example})), {digits})
         {value}
     """
+        if name.endswith("pmf"):
+            evaluate = _of_whole(evaluate, -math.inf if name == "logpmf" else 0.0)
+        domains = self._domains
         label, labels = f"{distribution}.{name}", [f"{parameter} of {name}" for parameter in names]
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Array:
-            return evaluate(*pm.broadcast(_promoted(labels, bind(*args, **kwargs)), label))
+            values = bind(*args, **kwargs)
+            operands = [*_promoted(labels, values)]
+            for i, (domain, parameter) in enumerate(zip(domains, values[1:], strict=True), 1):
+                if domain and not (type(parameter) in (int, float) and domain(parameter)):
+                    operands[i] *= pick(domain(operands[i]), 1.0, math.nan)
+            return evaluate(*pm.broadcast(operands, label))
 
         return replayed(frames.imitate(call, bind))
 
@@ -253,6 +272,16 @@ class Family(Generic[P]):
 def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
     """Convert arguments to arrays of one inexact dtype; labels say what they are to errors."""
     return pm.promote_inexact(*map(pm.array_of, labels, values))
+
+
+def _of_whole(formula: Formula, none: float) -> Formula:
+    """Make a formula of whole numbers ``k - loc``, of which it says ``none`` of others."""
+
+    def evaluate(k: Array, *others: Array) -> Array:
+        n = k - others[-1]
+        return pick(n > ew.floor(n), none, formula(k, *others))
+
+    return evaluate
 
 
 def supported(

@@ -23,8 +23,18 @@ def _q_d(
 
 _M: Final = "real, above 0: the degrees of freedom of the numerator"
 _N: Final = "real, above 0: those of the denominator"
-_law: Final = Family(__name__, _x_d, "1.5, 3.0, 5.0", standard=True, keeps_nan=True, dfn=_M, dfd=_N)
-_quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", dfn=_M, dfd=_N)
+_FINITE: Final = dict.fromkeys(("dfn", "dfd"), lambda x: (x > 0) & (x < math.inf))
+_law: Final = Family(
+    __name__,
+    _x_d,
+    "1.5, 3.0, 5.0",
+    standard=True,
+    keeps_nan=True,
+    domains=_FINITE,
+    dfn=_M,
+    dfd=_N,
+)
+_quantile: Final = Family(__name__, _q_d, "0.3, 3.0, 5.0", domains=_FINITE, dfn=_M, dfd=_N)
 
 
 def _logpdf(z: Array, m: Array, n: Array, scale: Array) -> Array:

@@ -9,7 +9,12 @@ from tinyjax.scipy.special import xlog1py
 from tinyjax.scipy.stats.distribution import Array, Family, ew, k_p, pick
 
 _law: Final = Family(
-    __name__, k_p, "2, 0.3", keeps_nan=True, p="real, in (0, 1]: the probability of success"
+    __name__,
+    k_p,
+    "2, 0.3",
+    keeps_nan=True,
+    domains={"p": lambda p: (p > 0) & (p <= 1)},
+    p="real, in (0, 1]: the probability of success",
 )
 
 

@@ -13,6 +13,7 @@ _law: Final = Family(
     k_n_p,
     "2, 5, 0.3",
     keeps_nan=True,
+    domains={"n": lambda n: n > 0, "p": lambda p: (p > 0) & (p <= 1)},
     n="real, above 0: the number of successes",
     p="real, in (0, 1]: the probability of success",
 )

@@ -26,11 +26,11 @@ _whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
 def _logpmf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
     value = special.xlogy(n, mu) - special.gammaln(n + 1) - mu
-    return elementwise.pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+    return elementwise.pick(n < 0, -math.inf, value)
 
 
 def _powers(k: Array, mu: Array, loc: Array) -> Array:
-    inside = (k >= loc) & (ew.round_(k) == k)
+    inside = k >= loc
     n = elementwise.pick(inside, k - loc, 0.0)
     return elementwise.pick(inside, mu**n * ew.exp(-mu - special.gammaln(n + 1)), 0.0)
 

@@ -108,7 +108,8 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
         return pm.floats("zscore", a)[0]
     x = _rows("zscore", a, axis)
     _, unit = _unit(x)
-    scores = unit / jnp.sqrt((unit * unit).sum(-1, keepdims=True) / (x.shape[-1] - ddof))
+    count = max(x.shape[-1] - ddof, 0) or np.nan
+    scores = unit / jnp.sqrt((unit * unit).sum(-1, keepdims=True) / count)
     return scores.reshape(jnp.shape(a)) if axis is None else jnp.moveaxis(scores, -1, axis)
 
 

@@ -13,6 +13,7 @@ _law: Final = Family(
     x_a_b,
     "0.5, -1.0, 2.0",
     standard=True,
+    domains={"a": None, "b": None},
     a="real: the lower end, in units from ``loc``",
     b="real, above ``a``: the upper end",
 )

@@ -18,15 +18,14 @@ _law: Final = Family(__name__, _x_kappa, "0.5, 2.0", kappa="real, above 0: the c
 
 
 def _logpdf(x: Array, kappa: Array) -> Array:
-    value = kappa * (ew.cos(x) - 1) - ew.log(2 * math.pi * i0e(kappa))
-    return pick(kappa >= 0, value, math.nan)
+    return kappa * (ew.cos(x) - 1) - ew.log(2 * math.pi * i0e(kappa))
 
 
 def _smooth_logpdf(x: Array, kappa: Array) -> Array:
     """Compute the same without a kink at 0."""
     small = kappa < 1
     low = kappa * ew.cos(x) - ew.log(2 * math.pi * i0(pick(small, kappa, 0.0)))
-    return pick(small & (kappa >= 0), low, _logpdf(x, kappa))
+    return pick(small, low, _logpdf(x, kappa))
 
 
 logpdf: Final = _law.define("logpdf", with_slopes_of(_smooth_logpdf, _logpdf), -0.9067)

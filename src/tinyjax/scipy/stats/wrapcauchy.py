@@ -13,15 +13,19 @@ def _x_c(x: ArrayLike, c: ArrayLike) -> Operands:
 
 
 _law: Final = Family(
-    __name__, _x_c, "0.5, 0.3", keeps_nan=True, c="real, in (0, 1): the concentration"
+    __name__,
+    _x_c,
+    "0.5, 0.3",
+    keeps_nan=True,
+    domains={"c": lambda c: (c > 0) & (c < 1)},
+    c="real, in (0, 1): the concentration",
 )
 
 
 def _logpdf(x: Array, c: Array) -> Array:
     square = c * c
     value = ew.log(1 - square) - math.log(2 * math.pi) - ew.log(1 + square - 2 * c * ew.cos(x))
-    value = pick((x >= 0) & (x <= 2 * math.pi), value, -math.inf)
-    return pick((c > 0) & (c < 1), value, math.nan)
+    return pick((x >= 0) & (x <= 2 * math.pi), value, -math.inf)
 
 
 logpdf: Final = _law.define("logpdf", _logpdf, -1.3585)
