@@ -141,7 +141,7 @@ def test_what_parameters_define_a_distribution(name: str) -> None:
                 fun(*(z.item() if p == place else z for p, z in enumerate(row)))
                 for row in zip(*args, strict=True)
             ]
-            for found in (*eager_and_compiled(fun, args), numbers):
+            for found in [*eager_and_compiled(fun, args), np.array(numbers)]:
                 what = f"{function} of {args}"
                 np.testing.assert_allclose(found, expected, 1e-9, 1e-15, err_msg=what)
 
@@ -220,6 +220,7 @@ def test_distributions_of_vectors() -> None:
     np.testing.assert_allclose(stats.dirichlet.logpdf(shares.T[:-1], alpha), expected, 1e-9)
     np.testing.assert_allclose(stats.dirichlet.pdf(shares.T, alpha), np.exp(expected), 1e-9)
     assert float(stats.dirichlet.pdf(np.array([0.5, 0.2]), np.ones(2))) == 0
+    assert np.isnan(stats.dirichlet.logpdf(np.array([0.5, 0.5]), np.array([-1.5, 2.0])))
     with raises(ShapeError, match="as many entries as alpha"):
         stats.dirichlet.logpdf(shares, alpha)
 
@@ -228,6 +229,10 @@ def test_distributions_of_vectors() -> None:
         reference = getattr(scipy.stats.multinomial, name)(counts, 9, shares[0])
         np.testing.assert_allclose(
             getattr(stats.multinomial, name)(counts, 9, shares[0]), reference, 1e-9
+        )
+    for share in ([-0.5, 1.5], [0.5, -0.5, 1.0], [np.nan, 0.5]):
+        assert np.isnan(
+            stats.multinomial.pmf(np.eye(len(share), dtype=int)[-1], 1, np.array(share))
         )
     with raises(DtypeError, match="counts in integers"):
         stats.multinomial.pmf(counts * 1.0, 9, shares[0])

@@ -263,7 +263,7 @@ class Family(Generic[P]):
             operands = [*_promoted(labels, values)]
             for i, (domain, parameter) in enumerate(zip(domains, values[1:], strict=True), 1):
                 if domain and not (type(parameter) in (int, float) and domain(parameter)):
-                    operands[i] *= pick(domain(operands[i]), 1.0, math.nan)
+                    operands[i] = within(domain, operands[i])
             return evaluate(*pm.broadcast(operands, label))
 
         return replayed(frames.imitate(call, bind))
@@ -272,6 +272,11 @@ class Family(Generic[P]):
 def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
     """Convert arguments to arrays of one inexact dtype; labels say what they are to errors."""
     return pm.promote_inexact(*map(pm.array_of, labels, values))
+
+
+def within(domain: Callable[[Array], Array], x: Array) -> Array:
+    """Return parameters, and NaN where they define no distribution, with derivatives of NaN."""
+    return x * pick(domain(x), 1.0, math.nan)
 
 
 def _of_whole(formula: Formula, none: float) -> Formula:
