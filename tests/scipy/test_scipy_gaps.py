@@ -19,7 +19,7 @@ import scipy.stats
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax.errors import ArgumentError, ConcretizationError, ShapeError, TinyjaxError
+from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, TinyjaxError
 from tinyjax.scipy import integrate, interpolate, ndimage, optimize, signal, spatial, stats
 from tinyjax.scipy.interpolate import grids, radial
 from tinyjax.scipy.spatial.transform import Rotation, Slerp
@@ -662,3 +662,59 @@ def test_grids_that_descend(method: Any, fill_value: float | None) -> None:
         for m in (interpolate, scipy.interpolate)
     )
     close(ours, theirs, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "spatial.distance.cdist(Z, X)",
+        "spatial.distance.pdist(Z)",
+        "spatial.procrustes(Z, X)",
+        "stats.zscore(Z)",
+        "stats.kurtosis(Z)",
+        "stats.pearsonr(X, Z)",
+        "stats.ttest_rel(X, Z)",
+        "stats.ks_2samp(X, Z)",
+        "ndimage.median_filter(Z, 3)",
+        "signal.medfilt(Z)",
+        "signal.hilbert(Z)",
+        "signal.resample(Z, 2)",
+        "signal.firwin(5, Z[0, 0])",
+    ],
+)
+def test_functions_of_real_numbers_take_no_complex_ones(call: str) -> None:
+    x = np.arange(6.0).reshape(3, 2)
+    with raises(DtypeError, match="needs real numbers"):
+        eval(call, globals(), {"X": x, "Z": x * 1j})
+
+
+#: Numbers out of range, or of a wrong type, and the words that name them.
+NO_FILTERS: Final = {
+    "butter(2, 1.0)": "frequencies of butter",
+    "butter(2, 6.0, fs=12.0)": "frequencies of butter",
+    "butter(2, [0.5, 0.2], 'bandpass')": "frequencies of butter",
+    "butter({}, 0.2)": "N of butter",
+    "firwin(5, 0.0)": "frequencies of firwin",
+    "firwin(5, [0.2, 0.2])": "frequencies of firwin",
+    "firwin(5, [-0.2, 0.2])": "frequencies of firwin",
+    "firwin({}, 0.2)": "numtaps of firwin",
+    "upfirdn(X[0], X, (0, 0))": "up of upfirdn",
+    "resample_poly(X, None, 2)": "up of resample_poly",
+    "resample(X, None)": "num of resample",
+    "savgol_filter(X, (0, 0), 2)": "window_length of savgol_filter",
+    "windows.hann(-1)": "length of a window",
+    "windows.get_window('hann', 1.5)": "length of a window",
+    "windows.kaiser(-2, 2.0)": "length of a window",
+}
+
+
+@pytest.mark.parametrize("call", [*NO_FILTERS])
+def test_filters_that_there_are_not(call: str) -> None:
+    with raises(TinyjaxError, match=NO_FILTERS[call]):
+        eval(f"signal.{call}", {"signal": signal, "X": Y})
+
+
+def test_traced_frequencies_out_of_range_give_nan() -> None:
+    for ends in ([0.5, 0.2], [0.2, 1.0], [0.0, 0.2], [0.2, np.nan]):
+        for design in (lambda x: signal.butter(2, x, "bandpass")[0], lambda x: signal.firwin(5, x)):
+            assert np.isnan(tinyjax.jit(design, tier="compiled")(np.array(ends))).all()

@@ -285,6 +285,15 @@ def floats(name: str, *values: ArrayLike) -> list[Array]:
     return promote_inexact(*arrays(name, *values))
 
 
+def reals(name: str, *values: ArrayLike) -> list[Array]:
+    """Prepare the operands of a function of real numbers, as ``floats`` does.
+
+    Raises:
+        DtypeError: an operand is complex.
+    """
+    return [real(name, x) for x in floats(name, *values)]
+
+
 def types_of(xs: Iterable[Array]) -> list[tuple[DType, bool]]:
     """Return the dtypes of arrays, and whether each takes that of the others."""
     return [((x._aval or x.aval).dtype, is_weak(x)) for x in xs]

@@ -18,6 +18,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
+from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -61,6 +62,8 @@ def _along(name: str, x: Array, axes: Axes, **options: Any) -> list[tuple[Any, .
                 f"{option} of {name} is one for all axes or one for each, of which there are "
                 f"{len(along)}, but got {len(columns[-1])}."
             )
+        if option == "size" and min(columns[-1], default=1) < 1:
+            raise ArgumentError(f"size of {name} must be positive, but it is {value}.")
     return [*zip(*columns, strict=True)]
 
 
@@ -168,6 +171,7 @@ def _vector(name: str, input: ArrayLike, weights: ArrayLike) -> tuple[Array, Arr
     return x, w.astype(x.dtype)
 
 
+@checking.explained
 def correlate1d(
     input: ArrayLike,
     weights: ArrayLike,
@@ -191,6 +195,7 @@ def correlate1d(
     )
 
 
+@checking.explained
 def convolve1d(
     input: ArrayLike,
     weights: ArrayLike,
@@ -211,6 +216,7 @@ def convolve1d(
     return _weighted("convolve1d", *_vector("convolve1d", input, weights), mode, cval, origin, axis)
 
 
+@checking.explained
 def gaussian_filter1d(  # noqa: PLR0913 (the signature of SciPy)
     input: ArrayLike,
     sigma: ArrayLike,
@@ -296,6 +302,7 @@ def gaussian_filter(  # noqa: PLR0913 (the signature of SciPy)
 _NO_WIDTH: Final = 1e-15
 
 
+@checking.explained
 def uniform_filter(
     input: ArrayLike,
     size: Each[int] = 3,
@@ -323,6 +330,7 @@ def uniform_filter(
     return x
 
 
+@checking.explained
 def median_filter(
     input: ArrayLike,
     size: Each[int] | None = None,
@@ -354,7 +362,7 @@ def median_filter(
         >>> ndimage.median_filter(jnp.array([0.0, 3.0, 0.0, 0.0]), 3)
         Array([0., 0., 0., 0.], dtype=float32)
     """
-    (x,) = pm.arrays("median_filter", input)
+    x = pm.real("median_filter", pm.array_of("median_filter", input))
     check_options("median_filter", output, mode, _MODES)
     if (size is None) == (footprint is None):
         raise ArgumentError("median_filter takes one of size and footprint.")

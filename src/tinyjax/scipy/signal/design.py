@@ -12,7 +12,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.signal import windows
@@ -20,6 +21,7 @@ from tinyjax.scipy.signal import windows
 lazy.answer_for(__name__, "butter firwin freqz resample_poly upfirdn")
 
 
+@checking.explained
 @pm.in_double
 def butter(
     N: int,
@@ -41,7 +43,8 @@ def butter(
         fs: the sampling rate.
 
     Raises:
-        ArgumentError: there is no such kind or output.
+        ArgumentError: there is no such kind or output, or frequencies are out of range. Traced ones
+            give NaN then.
         ShapeError: there are not as many frequencies as the kind needs.
 
     Example:
@@ -53,11 +56,11 @@ def butter(
     pm.check_option("butter", "analog", analog, (False,))
     btype = _KINDS[btype]
     pm.check_option("butter", "output", output, ("ba", "zpk"))
-    (ends,) = pm.floats("butter", Wn)
+    (ends,) = pm.reals("butter", Wn)
     if ends.shape != ((2,) if "band" in btype else ()):
         raise ShapeError.got(f"butter takes for {btype} a number, or for bands two, as Wn", ends)
     kind = dtypes.to_complex(ends.dtype)
-    ends = 4 * jnp.tan(jnp.pi * ends / fs)
+    ends = 4 * jnp.tan(jnp.pi / 2 * _frequencies("butter", ends, fs))
     circle = -np.exp(0.5j * np.pi * np.arange(1 - N, N, 2) / N)
     p, one = jnp.asarray(circle, kind), jnp.ones(N, kind)
     z = one[:0]
@@ -85,6 +88,15 @@ _KINDS: Final = {
 }
 
 
+def _frequencies(name: str, ends: Array, fs: float) -> Array:
+    """Return frequencies in units of ``fs / 2``: NaN unless they ascend between 0 and 1."""
+    ends = ends * (2 / fs)
+    is_right = jnp.all(jnp.diff(jnp.concatenate([jnp.zeros(1), jnp.ravel(ends), jnp.ones(1)])) > 0)
+    if opd.is_constant(is_right) and not is_right:
+        raise ArgumentError(f"frequencies of {name} must ascend between 0 and fs / 2.")
+    return ends * jnp.where(is_right, 1.0, jnp.nan)
+
+
 def _poly(roots: Array) -> Array:
     """Return the real coefficients of the polynomial with these roots."""
     value = jnp.ones(1, roots.dtype)
@@ -93,6 +105,7 @@ def _poly(roots: Array) -> Array:
     return value.real
 
 
+@checking.explained
 @pm.in_double
 def firwin(
     numtaps: int,
@@ -114,15 +127,15 @@ def firwin(
         fs: the sampling rate.
 
     Raises:
-        ArgumentError: the length is even, and the highest frequency passes; or a filter of that
-            kind has another number of frequencies.
+        ArgumentError: the length is even, and the highest frequency passes; a filter of that kind
+            has another number of frequencies; or they are out of range. Traced ones give NaN then.
 
     Example:
         >>> from tinyjax.scipy.signal import firwin
         >>> print(firwin(3, 0.5).round(3))
         [0.046 0.908 0.046]
     """
-    ends = jnp.ravel(pm.floats("firwin", cutoff)[0]) * (2 / fs)
+    ends = _frequencies("firwin", jnp.ravel(pm.reals("firwin", cutoff)[0]), fs)
     is_weak = ends.weak_type
     kinds = ("lowpass", "highpass", "bandpass", "bandstop")
     pm.check_option("firwin", "pass_zero", pass_zero, (True, False, *kinds))
@@ -149,6 +162,7 @@ def firwin(
     return h / pm.convert((h * jnp.cos(jnp.pi * at * middle)).sum(), h.dtype, is_weak)
 
 
+@checking.explained
 @pm.in_double
 def freqz(
     b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, *, fs: float = 2 * np.pi
@@ -169,6 +183,7 @@ def freqz(
     return frequencies, jnp.polyval(over[::-1], turns) / jnp.polyval(under[::-1], turns)
 
 
+@checking.explained
 @pm.in_double
 def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = -1) -> Array:
     """Put ``up - 1`` zeros between values, filter by ``h``, and take every value ``down`` apart.
@@ -189,6 +204,7 @@ def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = 
     return jnp.moveaxis(pieces @ taps, -1, axis)
 
 
+@checking.explained
 @pm.in_double
 def resample_poly(
     x: ArrayLike, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0)

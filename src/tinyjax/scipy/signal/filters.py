@@ -9,6 +9,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
+from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -166,7 +167,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
         >>> signal.hilbert(jnp.array([1.0, 0.0, -1.0, 0.0])).imag
         Array([ 0.,  1.,  0., -1.], dtype=float32)
     """
-    (signal,) = pm.floats("hilbert", x)
+    (signal,) = pm.reals("hilbert", x)
     axis = ints.canonical_axis(axis, signal.ndim)
     n = signal.shape[axis] if N is None else N
     spectrum = jnp.moveaxis(jnp.fft.fft(signal, n, axis), axis, -1)
@@ -175,6 +176,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     return jnp.moveaxis(jnp.fft.ifft(spectrum * weights.astype(signal.dtype)), -1, axis)
 
 
+@checking.explained
 def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     """Return a periodic real signal at ``num`` points, by its Fourier series.
 
@@ -188,7 +190,7 @@ def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     """
     if t is not None:
         raise ArgumentError("resample returns no times: t has to be None.")
-    (signal,) = pm.floats("resample", x)
+    (signal,) = pm.reals("resample", x)
     axis = ints.canonical_axis(axis, signal.ndim)
     n, least = signal.shape[axis], min(num, signal.shape[axis])
     spectrum = jnp.moveaxis(jnp.fft.rfft(signal, axis=axis), axis, -1)[..., : least // 2 + 1]
@@ -198,6 +200,7 @@ def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     return jnp.moveaxis(jnp.fft.irfft(spectrum * weights, num) * (num / n), -1, axis)
 
 
+@checking.explained
 def savgol_filter(
     x: ArrayLike,
     window_length: int,

@@ -58,7 +58,7 @@ def cdist(XA: ArrayLike, XB: ArrayLike, metric: str = "euclidean") -> Array:
         Array([[5., 1.]], dtype=float32)
     """
     pm.check_option("cdist", "metric", metric, _METRICS)
-    x, y = pm.floats("cdist", XA, XB)
+    x, y = pm.reals("cdist", XA, XB)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
         raise ShapeError.got("cdist takes matrices with rows of one length", x, y)
     return _METRICS[metric](x[:, None], y[None])
@@ -75,7 +75,7 @@ def pdist(X: ArrayLike, metric: str = "euclidean") -> Array:
         Array([1., 3., 2.], dtype=float32)
     """
     pm.check_option("pdist", "metric", metric, _METRICS)
-    (x,) = pm.floats("pdist", X)
+    (x,) = pm.reals("pdist", X)
     if x.ndim != 2:
         raise ShapeError.got("pdist takes a matrix", x)
     i, j = np.triu_indices(len(x), 1)

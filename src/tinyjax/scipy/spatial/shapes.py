@@ -29,7 +29,7 @@ def procrustes(data1: ArrayLike, data2: ArrayLike) -> tuple[Array, Array, Array]
         >>> spatial.procrustes(corner, 3 * corner[:, ::-1] + 1)[2].round(3)
         Array(0., dtype=float32)
     """
-    x, y = pm.floats("procrustes", data1, data2)
+    x, y = pm.reals("procrustes", data1, data2)
     if x.ndim != 2 or x.shape != y.shape:
         raise ShapeError.got("procrustes takes matrices of one shape", x, y)
     x, y = ((z / jnp.linalg.norm(z)) for z in (x - x.mean(0), y - y.mean(0)))

@@ -12,6 +12,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
+from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
@@ -67,7 +68,8 @@ class LinregressResult(NamedTuple):
 
 def _rows(name: str, a: Any, axis: int | None) -> Array:
     """Return samples with their axis last."""
-    x = pm.strong(jnp.asarray(a) * 1.0) if isinstance(a, list) else pm.floats(name, a)[0]
+    values = pm.strong(jnp.asarray(a) * 1.0) if isinstance(a, list) else a
+    (x,) = pm.reals(name, values)
     x = jnp.ravel(x) if axis is None else jnp.moveaxis(x, axis, -1)
     if not x.shape[-1]:
         raise ShapeError.got(f"{name} takes at least one value along the axis", x)
@@ -95,6 +97,7 @@ def _unit(x: Array) -> tuple[Array, Array]:
     return scale, centred
 
 
+@checking.explained
 @pm.in_double
 def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
@@ -105,7 +108,7 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
         Array([-1.414,  0.   ,  0.   ,  1.414], dtype=float32)
     """
     if not np.size(a):
-        return pm.floats("zscore", a)[0]
+        return pm.reals("zscore", a)[0]
     x = _rows("zscore", a, axis)
     _, unit = _unit(x)
     count = max(x.shape[-1] - ddof, 0) or np.nan
@@ -190,6 +193,7 @@ def iqr(x: ArrayLike, axis: int | None = None) -> Array:
     return jnp.quantile(rows, 0.75, -1) - jnp.quantile(rows, 0.25, -1)
 
 
+@checking.explained
 @pm.in_double
 def entropy(
     pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int | None = 0
@@ -281,7 +285,7 @@ def linregress(x: ArrayLike, y: ArrayLike) -> LinregressResult:
         >>> line.slope.round(3), line.intercept.round(3)
         (Array(2.25, dtype=float32), Array(0.917, dtype=float32))
     """
-    at, values = pm.floats("linregress", x, y)
+    at, values = pm.reals("linregress", x, y)
     p, q, ratio = _directions(at, values)
     r, pvalue = _correlation(p, q, 0.0)
     slope = (p * q).sum() * ratio
@@ -315,7 +319,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0) -> SignificanceR
         >>> stats.ttest_rel(jnp.array([1.0, 2.0, 3.0]), jnp.zeros(3)).statistic.round(3)
         Array(3.464, dtype=float32)
     """
-    x, y = pm.floats("ttest_rel", a, b)
+    x, y = pm.reals("ttest_rel", a, b)
     return ttest_1samp(x - y, 0.0, axis)
 
 
@@ -374,7 +378,7 @@ def ks_2samp(data1: ArrayLike, data2: ArrayLike) -> SignificanceResult:
         >>> stats.ks_2samp(jnp.arange(4.0), jnp.arange(4.0) + 2.0).statistic
         Array(0.5, dtype=float32)
     """
-    x, y = (jnp.sort(_rows("ks_2samp", a, None)) for a in pm.floats("ks_2samp", data1, data2))
+    x, y = (jnp.sort(_rows("ks_2samp", a, None)) for a in pm.reals("ks_2samp", data1, data2))
     both = jnp.concatenate([x, y])
     below = [jnp.searchsorted(a, both, "right").astype(a.dtype) / a.size for a in (x, y)]
     has_nan = jnp.isnan(x[-1]) | jnp.isnan(y[-1])  # NaN comes last
