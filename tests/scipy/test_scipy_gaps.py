@@ -699,6 +699,8 @@ NO_FILTERS: Final = {
     "firwin(5, [-0.2, 0.2])": "frequencies of firwin",
     "firwin({}, 0.2)": "numtaps of firwin",
     "upfirdn(X[0], X, (0, 0))": "up of upfirdn",
+    "upfirdn(X[0], X, 1, 0)": "down of upfirdn",
+    "resample(X, -2)": "num of resample",
     "resample_poly(X, None, 2)": "up of resample_poly",
     "resample(X, None)": "num of resample",
     "savgol_filter(X, (0, 0), 2)": "window_length of savgol_filter",
@@ -712,6 +714,12 @@ NO_FILTERS: Final = {
 def test_filters_that_there_are_not(call: str) -> None:
     with raises(TinyjaxError, match=NO_FILTERS[call]):
         eval(f"signal.{call}", {"signal": signal, "X": Y})
+
+
+def test_states_outside_of_the_times_of_a_problem_are_nan() -> None:
+    for span in ((0.0, 2.0), (2.0, 0.0)):
+        solution = integrate.solve_ivp(lambda t, y: -y, span, np.ones(1), t_eval=[-1.0, 1.0, 3.0])
+        assert np.isnan(solution.y).tolist() == [[True, False, True]]
 
 
 def test_traced_frequencies_out_of_range_give_nan() -> None:

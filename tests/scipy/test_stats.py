@@ -157,7 +157,7 @@ def test_a_distribution_of_what_is_no_number_is_none(name: str) -> None:
         names = list(inspect.signature(fun).parameters)
         for place, argument in enumerate(names):
             args = [drawn(name, other, rng) for other in names]
-            args[0][:3] = -np.inf, np.inf, -99.0
+            args[0][:4] = -np.inf, np.inf, -99.0, 0.5
             args[place][:] = np.nan
             for found in eager_and_compiled(fun, args):
                 assert np.isnan(found).all(), f"{function}, {argument}"

@@ -674,7 +674,8 @@ def solve_ivp(  # noqa: PLR0913
         y0: the first state, a vector.
         method: ``"RK45"``.
         t_eval: the times of the result, in the order in which they are passed; by default both of
-            ``t_span``, since the solver's own steps depend on the data.
+            ``t_span``, since the solver's own steps depend on the data. States at times outside of
+            that are NaN.
         dense_output: whether ``sol`` is a function of times, which solves the equation once more.
         events: a function of the arguments of ``fun``, or several, which have events where they
             are zero. With an attribute ``direction`` only those count where it passes zero with
@@ -724,10 +725,12 @@ def solve_ivp(  # noqa: PLR0913
         located = problem.located(functions, args, max_events)
     points = jnp.stack([begin, located.end]) if t_eval is None else jnp.asarray(t_eval, begin.dtype)
     is_after = problem.sign * points > problem.sign * located.end
-    y, info = problem.states_at(jnp.where(is_after, located.end, points))
+    is_before = problem.sign * points < problem.sign * begin
+    inside = jnp.where(is_after, located.end, jnp.where(is_before, begin, points))
+    y, info = problem.states_at(inside)
     return OdeResult(
         points,
-        jnp.where(is_after, math.nan, y),
+        jnp.where(is_after | is_before, math.nan, y),
         problem.sol if dense_output else None,
         info.converged,
         info.iterations,

@@ -137,6 +137,18 @@ def integer(value: object, what: str, kind: str = "an int") -> int:
     raise ArgumentError(f"{what} must be {kind}, but got {described(value)}.")
 
 
+def positive(value: object, what: str) -> int:
+    """Return an int above zero.
+
+    Raises:
+        ArgumentError: it is no int, or below one.
+    """
+    n = integer(value, what)
+    if n < 1:
+        raise ArgumentError(f"{what} must be positive, but it is {n}.")
+    return n
+
+
 def listed(values: object, what: str) -> Sequence[Any]:
     """Return a tuple or list as it is, or the items of another iterable.
 

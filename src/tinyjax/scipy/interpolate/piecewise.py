@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
@@ -226,7 +225,6 @@ def _cubic(x: Array, y: Array, slopes: Array, axis: int, extrapolate: Extrapolat
     return PPoly(jnp.stack(c), x, extrapolate, axis)
 
 
-@checking.explained
 def CubicSpline(
     x: ArrayLike,
     y: ArrayLike,

@@ -18,7 +18,6 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -171,7 +170,6 @@ def _vector(name: str, input: ArrayLike, weights: ArrayLike) -> tuple[Array, Arr
     return x, w.astype(x.dtype)
 
 
-@checking.explained
 def correlate1d(
     input: ArrayLike,
     weights: ArrayLike,
@@ -195,7 +193,6 @@ def correlate1d(
     )
 
 
-@checking.explained
 def convolve1d(
     input: ArrayLike,
     weights: ArrayLike,
@@ -216,7 +213,6 @@ def convolve1d(
     return _weighted("convolve1d", *_vector("convolve1d", input, weights), mode, cval, origin, axis)
 
 
-@checking.explained
 def gaussian_filter1d(  # noqa: PLR0913 (the signature of SciPy)
     input: ArrayLike,
     sigma: ArrayLike,
@@ -302,7 +298,6 @@ def gaussian_filter(  # noqa: PLR0913 (the signature of SciPy)
 _NO_WIDTH: Final = 1e-15
 
 
-@checking.explained
 def uniform_filter(
     input: ArrayLike,
     size: Each[int] = 3,
@@ -330,7 +325,6 @@ def uniform_filter(
     return x
 
 
-@checking.explained
 def median_filter(
     input: ArrayLike,
     size: Each[int] | None = None,

@@ -18,7 +18,6 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
 from tinyjax.core import api
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import creation, promotion as pm
@@ -43,7 +42,6 @@ def _precision(x: Array) -> dtypes.DType:
     return dtypes.real_part(jnp.promote_types(x.dtype, dtypes.float32))
 
 
-@checking.explained
 def affine_transform(  # noqa: PLR0913, PLR0917 (the signature of SciPy)
     input: ArrayLike,
     matrix: creation.Nested,

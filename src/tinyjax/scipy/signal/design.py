@@ -5,6 +5,7 @@ Frequencies are in units of half the sampling rate, ``fs / 2``, and differentiab
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy.signal import windows
@@ -21,7 +21,6 @@ from tinyjax.scipy.signal import windows
 lazy.answer_for(__name__, "butter firwin freqz resample_poly upfirdn")
 
 
-@checking.explained
 @pm.in_double
 def butter(
     N: int,
@@ -56,6 +55,7 @@ def butter(
     pm.check_option("butter", "analog", analog, (False,))
     btype = _KINDS[btype]
     pm.check_option("butter", "output", output, ("ba", "zpk"))
+    N = ints.integer(N, "N of butter")
     (ends,) = pm.reals("butter", Wn)
     if ends.shape != ((2,) if "band" in btype else ()):
         raise ShapeError.got(f"butter takes for {btype} a number, or for bands two, as Wn", ends)
@@ -105,7 +105,6 @@ def _poly(roots: Array) -> Array:
     return value.real
 
 
-@checking.explained
 @pm.in_double
 def firwin(
     numtaps: int,
@@ -135,6 +134,7 @@ def firwin(
         >>> print(firwin(3, 0.5).round(3))
         [0.046 0.908 0.046]
     """
+    numtaps = ints.positive(numtaps, "numtaps of firwin")
     ends = _frequencies("firwin", jnp.ravel(pm.reals("firwin", cutoff)[0]), fs)
     is_weak = ends.weak_type
     kinds = ("lowpass", "highpass", "bandpass", "bandstop")
@@ -162,7 +162,6 @@ def firwin(
     return h / pm.convert((h * jnp.cos(jnp.pi * at * middle)).sum(), h.dtype, is_weak)
 
 
-@checking.explained
 @pm.in_double
 def freqz(
     b: ArrayLike, a: ArrayLike = 1.0, worN: int | ArrayLike = 512, *, fs: float = 2 * np.pi
@@ -183,7 +182,6 @@ def freqz(
     return frequencies, jnp.polyval(over[::-1], turns) / jnp.polyval(under[::-1], turns)
 
 
-@checking.explained
 @pm.in_double
 def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = -1) -> Array:
     """Put ``up - 1`` zeros between values, filter by ``h``, and take every value ``down`` apart.
@@ -193,6 +191,7 @@ def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = 
         >>> signal.upfirdn(jnp.ones(2), jnp.array([1.0, 2.0]), up=2)
         Array([1., 1., 2., 2.], dtype=float32)
     """
+    up, down = ints.positive(up, "up of upfirdn"), ints.positive(down, "down of upfirdn")
     taps, signal = (pm.strong(z) for z in pm.floats("upfirdn", h, x))
     rows = jnp.moveaxis(signal, axis, -1)[..., None]
     rows = jnp.pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, up - 1)])
@@ -204,7 +203,6 @@ def upfirdn(h: ArrayLike, x: ArrayLike, up: int = 1, down: int = 1, axis: int = 
     return jnp.moveaxis(pieces @ taps, -1, axis)
 
 
-@checking.explained
 @pm.in_double
 def resample_poly(
     x: ArrayLike, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0)
@@ -219,7 +217,11 @@ def resample_poly(
         Array(1., dtype=float32)
     """
     (signal,) = pm.floats("resample_poly", x)
-    common = np.gcd(up, down).item()
+    axis = ints.canonical_axis(axis, signal.ndim)
+    up, down = (
+        ints.positive(n, f"{what} of resample_poly") for what, n in (("up", up), ("down", down))
+    )
+    common = math.gcd(up, down)
     up, down = up // common, down // common
     if up == down:
         return signal

@@ -9,7 +9,6 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import promotion as pm
@@ -176,7 +175,6 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     return jnp.moveaxis(jnp.fft.ifft(spectrum * weights.astype(signal.dtype)), -1, axis)
 
 
-@checking.explained
 def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     """Return a periodic real signal at ``num`` points, by its Fourier series.
 
@@ -190,6 +188,7 @@ def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     """
     if t is not None:
         raise ArgumentError("resample returns no times: t has to be None.")
+    num = ints.positive(num, "num of resample")
     (signal,) = pm.reals("resample", x)
     axis = ints.canonical_axis(axis, signal.ndim)
     n, least = signal.shape[axis], min(num, signal.shape[axis])
@@ -200,7 +199,6 @@ def resample(x: ArrayLike, num: int, t: None = None, axis: int = 0) -> Array:
     return jnp.moveaxis(jnp.fft.irfft(spectrum * weights, num) * (num / n), -1, axis)
 
 
-@checking.explained
 def savgol_filter(
     x: ArrayLike,
     window_length: int,
@@ -229,6 +227,7 @@ def savgol_filter(
         >>> signal.savgol_filter(jnp.array([0.0, 1.0, 4.0, 9.0, 16.0]), 5, 2, deriv=1).round(3)
         Array([0., 2., 4., 6., 8.], dtype=float32)
     """
+    window_length = ints.positive(window_length, "window_length of savgol_filter")
     (signal,) = pm.floats("savgol_filter", x)
     rows, w = jnp.moveaxis(signal, axis, -1), window_length
     if not polyorder < w <= rows.shape[-1] or w % 2 == 0:

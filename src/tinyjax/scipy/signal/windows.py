@@ -12,7 +12,6 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy import promotion as pm
@@ -53,7 +52,6 @@ def _of_numbers(window: Array) -> Array:
     return pm.convert(window, window.dtype, True)
 
 
-@checking.explained
 @pm.in_double
 def general_cosine(M: int, a: ArrayLike, sym: bool = True) -> Array:
     """Return a sum of cosines with the factors ``a``, of which every other one is subtracted.
@@ -96,7 +94,6 @@ blackman: Final = _fixed("blackman", 0.34)
 flattop: Final = _fixed("flattop", -0.055)
 
 
-@checking.explained
 @pm.in_double
 def gaussian(M: int, std: ArrayLike, sym: bool = True) -> Array:
     """Return a normal density of this standard deviation, 1 in the middle.
@@ -111,7 +108,6 @@ def gaussian(M: int, std: ArrayLike, sym: bool = True) -> Array:
     return jnp.exp(-0.5 * (_beside(at, width) / width) ** 2)
 
 
-@checking.explained
 @pm.in_double
 def kaiser(M: int, beta: ArrayLike, sym: bool = True) -> Array:
     """Return Kaiser's window, whose side lobes are the smaller the greater ``beta`` is.
@@ -127,7 +123,6 @@ def kaiser(M: int, beta: ArrayLike, sym: bool = True) -> Array:
     return i0e(at) / i0e(shape) * jnp.exp(jnp.abs(at) - jnp.abs(shape))
 
 
-@checking.explained
 @pm.in_double
 def get_window(window: Any, Nx: int, fftbins: bool = True) -> Array:
     """Return the window of this name, or tuple of name and parameters; SciPy's if it is not here.

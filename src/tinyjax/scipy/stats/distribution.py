@@ -19,7 +19,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.custom_derivatives.slopes import with_slopes_of
 from tinyjax.numpy import promotion as pm
-from tinyjax.numpy.elementwise import minimum, pick, unless_nan
+from tinyjax.numpy.elementwise import isnan, minimum, pick, unless_nan
 from tinyjax.scipy.special.basic import log_minus_expm1
 
 #: What formulas are written with, for the files of distributions.
@@ -283,8 +283,8 @@ def _of_whole(formula: Formula, none: float) -> Formula:
     """Make a formula of whole numbers ``k - loc``, of which it says ``none`` of others."""
 
     def evaluate(k: Array, *others: Array) -> Array:
-        n = k - others[-1]
-        return pick(n > ew.floor(n), none, formula(k, *others))
+        n, value = k - others[-1], formula(k, *others)
+        return pick((n > ew.floor(n)) & ~isnan(value), none, value)
 
     return evaluate
 

@@ -12,7 +12,6 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax._base import lazy
-from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
@@ -97,7 +96,6 @@ def _unit(x: Array) -> tuple[Array, Array]:
     return scale, centred
 
 
-@checking.explained
 @pm.in_double
 def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0) -> Array:
     """Return the distances of values from their mean, in standard deviations.
@@ -193,7 +191,6 @@ def iqr(x: ArrayLike, axis: int | None = None) -> Array:
     return jnp.quantile(rows, 0.75, -1) - jnp.quantile(rows, 0.25, -1)
 
 
-@checking.explained
 @pm.in_double
 def entropy(
     pk: ArrayLike, qk: ArrayLike | None = None, base: float | None = None, axis: int | None = 0

@@ -28,7 +28,7 @@ def _q_c(q: ArrayLike, c: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
 _C: Final = "real, above 0: the power"
 _law: Final = Family(__name__, _x_c, "1.5, 2.0", standard=True, keeps_nan=True, c=_C)
-_quantile: Final = Family(__name__, _q_c, "0.3, 2.0", c=_C)
+_quantile: Final = Family(__name__, _q_c, "0.3, 2.0", keeps_nan=True, c=_C)
 
 
 def _logpdf(z: Array, c: Array, scale: Array) -> Array:
