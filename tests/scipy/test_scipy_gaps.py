@@ -718,7 +718,9 @@ def test_filters_that_there_are_not(call: str) -> None:
 
 def test_states_outside_of_the_times_of_a_problem_are_nan() -> None:
     for span in ((0.0, 2.0), (2.0, 0.0)):
-        solution = integrate.solve_ivp(lambda t, y: -y, span, np.ones(1), t_eval=[-1.0, 1.0, 3.0])
+        solution = integrate.solve_ivp(
+            lambda t, y: -y, span, np.ones(1), t_eval=np.array([-1.0, 1.0, 3.0])
+        )
         assert np.isnan(solution.y).tolist() == [[True, False, True]]
 
 

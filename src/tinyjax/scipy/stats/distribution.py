@@ -243,7 +243,7 @@ class Family(Generic[P]):
         bind.__doc__ = f"""Return {_RETURNS[name].format(names[0])}.
 
     {_EDGES[name]}
-    Integers become floats. NaN, and parameters that define no distribution, give NaN.
+    Integers become floats, and of NaN or parameters that define no distribution it is NaN.
 
     Args:
         {self._arguments}; all broadcast.
