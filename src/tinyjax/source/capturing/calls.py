@@ -1525,6 +1525,8 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
         container: what may have it.
         has_literals: whether one is made of constants of the program, and no key of a cache.
     """
+    if type(x) in _NUMBERS_OF_DATA and type(container) in _CONTAINERS:
+        return x in container
     method = getattr(type(container), "__contains__", None)
     if is_captured_function(method):
         return bool(call(method, container, x))
