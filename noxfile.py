@@ -476,6 +476,7 @@ def packages(session: nox.Session) -> None:
     or sets; ``--write`` writes the table, and docs/packages.md.
     """
     python = apart(session, "packages", *nox.project.dependency_groups(PROJECT, "packages"))
+    pip(session, python, "--no-deps", *nox.project.dependency_groups(PROJECT, "packages-apart"))
     session.run(python, "-W", "ignore", "-m", "packages", *session.posargs, env=TESTS)
     if not session.posargs:
         both = {"PYTHONPATH": os.pathsep.join(("tests", "examples"))}

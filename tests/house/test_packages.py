@@ -43,16 +43,21 @@ def test_all_functions_have_results() -> None:
     assert sorted(written_rows()) == sorted(recorded)
 
 
+def pins() -> dict[str, str]:
+    """Return the versions of the packages that the session installs."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "dependency-groups"
+    ]
+    return dict(x.split("==") for x in (*groups["packages"], *groups["packages-apart"]))
+
+
 def test_results_are_of_the_versions_that_are_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    pinned = dict(x.split("==") for x in project["dependency-groups"]["packages"])
-    assert {x.package: x.version for x in table.read()}.items() <= pinned.items()
+    assert {x.package: x.version for x in table.read()}.items() <= pins().items()
 
 
 def test_pages_that_need_packages_are_run_with_them() -> None:
     """The plain run leaves out their blocks."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    pinned = {x.split("==")[0] for x in project["dependency-groups"]["packages"]}
+    pinned = {*pins()}
     assert pages.PAGES.keys() == PACKAGES.keys()
     assert {*PACKAGES.values()} <= pinned
     for page in (ROOT / "docs" / "gallery").glob("*.md"):

@@ -276,7 +276,7 @@ def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
 
 def within(domain: Callable[[Array], Array], x: Array) -> Array:
     """Return parameters, and NaN where they define no distribution, with derivatives of NaN."""
-    return x * pick(domain(x), 1.0, math.nan)
+    return x + pick(domain(x), 0.0, math.nan)
 
 
 def _of_whole(formula: Formula, none: float) -> Formula:

@@ -102,13 +102,11 @@ def as_array(
     is_of_objects = dtype is not None and np.dtype(dtype) == object
     if dtype is not None and not is_of_objects:
         items = a.tolist() if ndarrays.has_objects(a) else a
-        a = _numbers_of(items) if np.dtype(dtype).kind == "f" else items
+        a = _as_dtype(items, np.dtype(dtype))
     if not (is_captured(a) or is_traced(a)):
         return _of_data(a, dtype, order, copy, subok, ndmin)
     if is_of_objects:
         return _objects(a)
-    if dtype is not None and type(a) in (list, tuple):
-        ndarrays.check_number(a, dtype)
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
     made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
@@ -131,6 +129,13 @@ def _array_like(a: Any) -> Any:
         return flat if is_view else ndarrays.read_only(flat)
     protocol = getattr(type(a), "__array__", None)
     return call(protocol, a) if rewriting.is_captured_function(protocol) else with_array(a)
+
+
+def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Return what becomes an array of a dtype, whose numbers must fit in it."""
+    if type(x) in (list, tuple):
+        ndarrays.check_number(x, dtype)
+    return _numbers_of(x) if dtype.kind == "f" else x
 
 
 def _numbers_of(x: Any) -> Any:
