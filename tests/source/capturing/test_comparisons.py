@@ -174,6 +174,50 @@ def test_numbers_that_are_kept(function: Callable[[float], float], entry: str) -
         ENTRIES[entry](function)(x)
 
 
+#: How a program looks up what others have computed, which it only reads: ``KEYS`` and ``VALUES``.
+LOOKUPS: Final[tuple[str, ...]] = (
+    "for k, v in zip(KEYS, VALUES):\n        if x[0] == k: return v",
+    "for k in KEYS:\n        if k == x[0] * 1.0: return VALUES[0]",
+    "for i, k in enumerate(KEYS):\n        if np.all(x[:1] == k): return VALUES[i]",
+    "for i in range(len(KEYS)):\n        if not KEYS[i] != x[0]: return VALUES[i]",
+    "for i in range(1):\n        if np.array_equal(x[:1], KEYS[i : i + 1]): return VALUES[i]",
+    "i = 0\n    while i < 1 and KEYS[i] != x[0]: i += 1\n    if i < 1: return VALUES[i]",
+    "r = [v for k, v in zip(KEYS, VALUES) if k == x[0]]\n    if r: return r[0]",
+    "if any(k == x[0] for k in KEYS): return VALUES[0]",
+    "if x[0] in KEYS: return VALUES[KEYS.index(x[0])]",
+    "if np.any(np.array(KEYS) == x[0]): return VALUES[0]",
+    "if x.T[0] == ARRAY[0]: return VALUES[0]",
+    "i = np.searchsorted(ARRAY, x[0])\n    if ARRAY[i] == x[0]: return VALUES[i]",
+    "y = x[0]\n    if y == KEYS[0]: return VALUES[0]",
+    "if x[0] == keys[0]: return VALUES[0]",
+    "if ALL['x'] == x[0]: return ALL['y']",
+    "if MODEL.x == x[0]: return MODEL.y",
+    "if np.equal(x[0], KEYS[0]): return VALUES[0]",
+    "it = iter(KEYS)\n    if next(it) == x[0]: return VALUES[0]",
+    "if x[0] - 0.0 == sum(KEYS): return VALUES[0]",
+    "if max(KEYS) == x.max(): return VALUES[0]",
+)
+LOOKING: Final = """
+import numpy as np
+KEYS, VALUES, ARRAY, ALL = [1.5], [2.25], np.array([1.5, 2.5]), {{"x": 1.5, "y": 2.25}}
+class Model:
+    x, y = 1.5, 2.25
+MODEL = Model()
+def function(x, keys=KEYS):
+    {lookup}
+    return x[0] ** 2
+"""
+
+
+@pytest.mark.parametrize("lookup", LOOKUPS)
+def test_keys_that_are_only_read(lookup: str, tmp_path: Path) -> None:
+    function = module_of(LOOKING.format(lookup=lookup), tmp_path / "looking.py").function
+    for x in (np.array([1.5, 0.5]), np.array([1.25, 0.5])):
+        for entry, lift in ENTRIES.items():
+            with suppress(TinyjaxError):
+                np.testing.assert_allclose(lift(function)(x), [2 * x[0], 0.0], err_msg=entry)
+
+
 Function = Callable[[Any], Any]
 
 

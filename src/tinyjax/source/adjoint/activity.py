@@ -95,7 +95,7 @@ class Activity:
             self._find_shadows(kinds)
         if not program.filename.startswith(PACKAGE_DIRECTORY):
             check_texts(program, self.kinds)
-            check_keys(program, self.kinds)
+            check_keys(program, arguments, self.kinds)
         blocks = program.blocks
         self.statements: dict[ir.Variable, ir.Statement] = {
             s.variable: s for s in program.statements

@@ -390,24 +390,32 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
 
 
-def check_keys(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
+def check_keys(
+    program: ir.IR, arguments: tuple[Kind, ...], kinds: Mapping[ir.Variable, Kind]
+) -> None:
     """Refuse a program that compares a number with a derivative with what it may have kept.
+
+    Args:
+        program: the program.
+        arguments: the kinds of its arguments.
+        kinds: those of its variables.
 
     Raises:
         SourceError: it does, as programs with caches do.
     """
-    for statement in program.statements:
-        if not runtime.is_in(statement.function, _OF_KEYS):
-            continue
-        first, second = statement.call.args
-        is_active = [
-            isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in (first, second)
-        ]
+    statements = [s for s in program.statements if runtime.is_in(s.function, _OF_KEYS)]
+    origins = _origins(program, arguments) if statements else {}
+    for statement in statements:
+        operands = statement.call.args[:2]
+        is_active = [isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in operands]
         if statement.function in (runtime.contains, runtime.lacks):
-            is_key = is_active[0] and _may_be_kept(second, program.calls)
+            is_key = is_active[0] and _may_be_kept(operands[1], program.calls)
         else:
-            of_outside = [_is_of_outside(x, program.calls) for x in (first, second)]
-            is_key = of_outside[0] != of_outside[1] and is_active[int(of_outside[0])]
+            of_outside = [x in origins and origins[x].of_outside for x in operands]
+            is_key = any(
+                is_active[i] and of_outside[1 - i] and not (of_outside[i] and is_active[1 - i])
+                for i in range(len(operands))
+            )
         if is_key:
             raise errors.SourceError(
                 "a number may equal one that the program has kept, as keys of caches do, with "
@@ -417,25 +425,61 @@ def check_keys(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
 
 
 #: Comparisons that find a key.
-_OF_KEYS: Final = (operator.eq, operator.ne, runtime.contains, runtime.lacks)
+_OF_KEYS: Final = (
+    *(operator.eq, operator.ne, runtime.contains, runtime.lacks, np.equal, np.not_equal),
+    *(np.array_equal, np.array_equiv, np.isclose, np.allclose, np.isin, np.setdiff1d),
+)
 
 
-def _is_of_outside(atom: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
-    """Return whether a value is a part of an argument, or of what a module has."""
-    whole = atom
-    while whole in calls and runtime.is_in(ir.value_of(calls[whole].function), _READING_PARTS):
-        whole = calls[whole].args[0]
-    is_global = whole in calls and ir.value_of(calls[whole].function) is runtime.global_value
-    return is_global or (whole is not atom and whole not in calls)
+@attrs.frozen
+class _Origin:
+    """Where a value comes from.
+
+    Attributes:
+        of_outside: whether it is of what a module has, or of an argument without a derivative: a
+            part of it, or computed of such parts only.
+        active: whether it may have a derivative.
+    """
+
+    of_outside: bool = False
+    active: bool = False
+
+
+def _origins(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, _Origin]:
+    """Return where the values of a program come from."""
+
+    def of_constant(constant: ir.Constant) -> _Origin:
+        return _Origin(isinstance(constant.value, _CHANGING))
+
+    def of_call(call: ir.Call, operands: list[_Origin]) -> _Origin:
+        function = ir.value_of(call.function)
+        if function is runtime.global_value:
+            return _Origin(of_outside=True)
+        active = any(x.active for x in operands)
+        sources = operands[1:2] if active and function in _READING_PARTS else operands
+        of_outside = (not active or len(sources) == 1) and any(x.of_outside for x in sources)
+        return _Origin(of_outside, active)
+
+    def join(x: _Origin, y: _Origin) -> _Origin:
+        return _Origin(x.of_outside or y.of_outside, x.active or y.active)
+
+    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
+    known = {
+        v: _Origin(not kind.numeric and not (kind.active and kind.is_array), kind.active)
+        for v, kind in pairs
+    }
+    return dict(analysis.propagate(program, known, of_constant, of_call, join).items())
 
 
 _READING_PARTS: Final = (getattr, operator.getitem)
+#: Classes of what a module has and a program may have changed.
+_CHANGING: Final = (dict, list, set, np.ndarray)
 
 
 def _may_be_kept(container: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
     """Return whether a container may be of an earlier call, which no constant is."""
     if isinstance(container, ir.Constant):
-        return isinstance(container.value, (dict, list, set, np.ndarray))
+        return isinstance(container.value, _CHANGING)
     makes = (runtime.make_list, runtime.make_tuple)
     return container not in calls or not runtime.is_in(
         ir.value_of(calls[container].function), makes

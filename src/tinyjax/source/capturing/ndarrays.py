@@ -872,7 +872,7 @@ _NO_KEYS: Final = {str, bytes, dict, type(None), object}
 
 
 def _is_same_key(x: Any, y: Any) -> bool:
-    """Return whether floats, arrays of them, or sequences are equal."""
+    """Return whether floats, arrays of them whatever their shapes, or sequences are equal."""
     are_sequences = {type(x) in _CONTAINERS, type(y) in _CONTAINERS}
     try:
         if are_sequences == {True}:
@@ -881,6 +881,8 @@ def _is_same_key(x: Any, y: Any) -> bool:
     except ValueError:  # Python does not compare sequences of arrays
         return False
     are_inexact = {a.dtype.kind, b.dtype.kind} <= {"f", "c"}
+    if are_sequences == {False}:
+        a, b = a.ravel(), b.ravel()
     return are_inexact and a.size > 0 and np.array_equal(a, b)
 
 
