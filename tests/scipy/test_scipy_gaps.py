@@ -612,14 +612,14 @@ ORDERED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "BSpline": lambda x, y: interpolate.BSpline(x, y[:4], 1),
     "PPoly": lambda x, y: interpolate.PPoly(y[None, 1:], x),
     "RegularGridInterpolator": lambda x, y: (
-        lambda at: jnp.stack(
+        lambda points: jnp.stack(
             [
-                interpolate.RegularGridInterpolator((x,), y, method, fill_value=0)(at[:, None])
+                interpolate.RegularGridInterpolator((x,), y, method, fill_value=0)(points[:, None])
                 for method in get_args(grids.Method)
             ]
         )
     ),
-    "Slerp": lambda x, y: lambda at: Slerp.init(x, Rotation.from_rotvec(y))(at).as_quat(),
+    "Slerp": lambda x, y: lambda points: Slerp.init(x, Rotation.from_rotvec(y))(points).as_quat(),
 }
 
 

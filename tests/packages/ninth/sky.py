@@ -67,7 +67,7 @@ def watched(number: Any) -> Any:
     return (azimuth[0] + elevation[0]) / 10.0
 
 
-def over(shape: Any) -> Any:
+def subpoint(shape: Any) -> Any:
     point = np.array([4000.0, 3000.0, 5000.0]) + 200.0 * shape[:3]
     ground = geoloc.subpoint(point)
     turned = geoloc.qrotate(ground[:, None], shape[:3, None] + 1.0, shape[3:])
@@ -80,5 +80,5 @@ ROWS: Final = (
     Row("plasmapy", "Maxwellian_1D", spread, NUMBERS),
     Row("pyorbital", "get_alt_az", shining, NUMBERS),
     Row("pyorbital", "get_observer_look", watched, NUMBERS),
-    Row("pyorbital", "subpoint", over, SHAPES),
+    Row("pyorbital", "subpoint", subpoint, SHAPES),
 )  # fmt: skip

@@ -113,7 +113,7 @@ class OfAny(Generic[T]):
 
 
 class Square:
-    """What a dataclass has beside what is generated, whose code has no text."""
+    """Hold what a dataclass has beside what is generated, whose code has no text."""
 
     def __post_init__(self: Any) -> None:
         object.__setattr__(self, "side", float(self.side))

@@ -11,7 +11,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions
 from tinyjax.scipy import special
-from tinyjax.scipy.stats.distribution import within
+from tinyjax.scipy.stats.distribution import in_domain
 
 answer_for(__name__, "logpdf pdf")
 
@@ -47,7 +47,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         )
     if shares.shape[0] != count:
         shares = manipulation.concatenate([shares, 1 - reductions.sum(shares, 0, keepdims=True)], 0)
-    power = within(lambda power: power > 0, power)
+    power = in_domain(lambda power: power > 0, power)
     normaliser = reductions.sum(special.gammaln(power)) - special.gammaln(reductions.sum(power))
     power = power.reshape((count,) + (1,) * (shares.ndim - 1))
     value = reductions.sum(special.xlogy(power - 1, shares), 0) - normaliser

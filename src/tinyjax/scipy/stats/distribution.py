@@ -263,7 +263,7 @@ class Family(Generic[P]):
             operands = [*_promoted(labels, values)]
             for i, (domain, parameter) in enumerate(zip(domains, values[1:], strict=True), 1):
                 if domain and not (type(parameter) in (int, float) and domain(parameter)):
-                    operands[i] = within(domain, operands[i])
+                    operands[i] = in_domain(domain, operands[i])
             return evaluate(*pm.broadcast(operands, label))
 
         return replayed(frames.imitate(call, bind))
@@ -274,7 +274,7 @@ def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
     return pm.promote_inexact(*map(pm.array_of, labels, values))
 
 
-def within(domain: Callable[[Array], Array], x: Array) -> Array:
+def in_domain(domain: Callable[[Array], Array], x: Array) -> Array:
     """Return parameters, and NaN where they define no distribution, with derivatives of NaN."""
     return x + pick(domain(x), 0.0, math.nan)
 

@@ -12,7 +12,7 @@ from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import DtypeError
 from tinyjax.numpy import elementwise, promotion as pm, reductions
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.distribution import exp_of_ways, within
+from tinyjax.scipy.stats.distribution import exp_of_ways, in_domain
 
 answer_for(__name__, "logpmf pmf")
 
@@ -37,7 +37,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         >>> round(float(stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
         -0.8393
     """
-    share = within(lambda p: (p >= 0) & (p <= 1), pm.inexact(p, "multinomial.logpmf"))
+    share = in_domain(lambda p: (p >= 0) & (p <= 1), pm.inexact(p, "multinomial.logpmf"))
     counts, trials = pm.promote_dtypes(*pm.arrays("multinomial.logpmf", x, n))
     if not dtypes.is_integer(counts.dtype):
         raise DtypeError(f"multinomial counts in integers, but x and n are {counts.dtype.name}.")

@@ -433,7 +433,7 @@ _OF_KEYS: Final = (
 
 @attrs.frozen
 class _Origin:
-    """Where a value comes from.
+    """Represent where a value comes from.
 
     Attributes:
         of_outside: whether it is of what a module has, or of an argument without a derivative: a
