@@ -166,7 +166,13 @@ IN_FEW_BITS: Final = [
         "np.dot(k, n)",
     ),
     *("np.array([x[0] * np.nan] * 4, int)", "np.array([x[0] * 9e30, 1, 2, 3], int)", "k ** 2 * 9"),
-    *("np.linspace(0, n, 4, dtype=np.int8)", "np.array(x * 900, np.int8)", "np.uint8(-n)"),
+    *(
+        "np.linspace(0, n, 4, dtype=np.int8)",
+        "np.array(x * 900, np.int8)",
+        "np.uint8(-n)",
+        "np.full_like([1, 2, 3, 4], x[0])",
+        "isinstance(n, np.int8)",
+    ),
 ]
 #: Writes of such numbers.
 WRITES_OF_NUMBERS: Final = [

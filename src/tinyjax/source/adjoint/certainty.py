@@ -456,9 +456,10 @@ def _origins(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, _Orig
         if function is runtime.global_value:
             return _Origin(of_outside=True)
         active = any(x.active for x in operands)
-        sources = operands[1:2] if active and function in _READING_PARTS else operands
-        of_outside = (not active or len(sources) == 1) and any(x.of_outside for x in sources)
-        return _Origin(of_outside, active)
+        if not active:
+            return _Origin(any(x.of_outside for x in operands))
+        is_part = runtime.is_in(function, _READING_PARTS)
+        return _Origin(is_part and operands[1].of_outside, active)
 
     def join(x: _Origin, y: _Origin) -> _Origin:
         return _Origin(x.of_outside or y.of_outside, x.active or y.active)

@@ -1365,8 +1365,9 @@ def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> 
     """
     data = None if is_traced(values) else plain(values)
     values = to_array(values)
-    model = np.zeros(values.shape, values.dtype) if data is None else data
-    change(np.zeros(np.shape(target), target.dtype), model)  # which may raise
+    if values.dtype != target.dtype:
+        model = np.zeros(values.shape, values.dtype) if data is None else data
+        change(np.zeros(np.shape(target), target.dtype), model)  # which may raise
     numbers: HostArray = np.full(np.shape(target), -1)
     numbers.flags.writeable = target.flags.writeable
     change(numbers, np.arange(values.size).reshape(values.shape))
@@ -1513,7 +1514,8 @@ def _base_of_root(operation: Callable[..., Any], x: Any, y: Any) -> Any:
     is_number = isinstance_of(x, CapturedScalar)
     if not is_captured(x) or not numeric.is_root(operation, unwrap(x), unwrap(y), is_number):
         return None
-    return x.astype(np.result_type(x.dtype, unwrap(y)))
+    dtype = np.result_type(x.dtype, unwrap(y))
+    return x if x.dtype == dtype else x.astype(dtype)  # which may lay it out in another order
 
 
 #: What gives zeros the signs that they have in NumPy.

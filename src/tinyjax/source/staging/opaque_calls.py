@@ -343,8 +343,10 @@ def check_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     operands = arrays_in((*args, *kwargs.values()))
     if session is None or any(map(session.layouts.is_own, operands)):
         return
-    dtype = _dtype_of_integers(function, args, kwargs)
-    is_list = runtime.is_in(function, _ARRAYS) and isinstance(args[0], (list, tuple))
+    dtype = _dtype_of_integers(function, args, kwargs) if _is_of_numpy(function) else None
+    is_list = runtime.is_in(function, _ARRAYS) and any(
+        isinstance(x, (list, tuple)) for x in args[:1]
+    )
     for x in operands if dtype is not None else ():
         if is_list or (operators.is_of_python(x) and operators.is_integer(x)):
             operators.check_range(x, dtype)
@@ -360,8 +362,8 @@ def check_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _dtype_of_integers(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return the dtype of integers to which a call of NumPy converts numbers; None if to none."""
-    like = args[0].dtype if function is np.full_like and "dtype" not in kwargs else None
-    for option in (kwargs.get("dtype", like), *args):
+    like = _example(args[0], 1) if function is np.full_like and args else 1.0
+    for option in (kwargs.get("dtype", np.asarray(like).dtype), *args):
         is_dtype = isinstance(option, (np.dtype, type)) and option is not bool
         if is_dtype and issubclass(np.dtype(option).type, np.integer):
             return np.dtype(option)
@@ -388,10 +390,13 @@ def _example(value: Any, fill: int) -> Any:
     return data if value.shape or this_session().layouts.is_point(value) else data[()]
 
 
+def _is_of_numpy(function: Any) -> bool:
+    return (getattr(function, "__module__", None) or "").startswith("numpy")
+
+
 def with_class(function: Any, result: Any) -> Any:
     """Return the result of a call, in which NumPy gives no numbers of Python's."""
-    is_numpys = (getattr(function, "__module__", None) or "").startswith("numpy")
-    if not is_numpys:
+    if not _is_of_numpy(function):
         return result
     return tree.map(lambda x: strong(x) if isinstance(x, Array) else x, result)
 
