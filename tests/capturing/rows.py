@@ -335,6 +335,29 @@ def variants() -> Iterator[tuple[str, str]]:
                 break
 
 
+def by_keyword() -> Iterator[tuple[str, str]]:
+    """Yield calls whose arguments go by their names, where a function takes them so."""
+    named = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    for name, calls in TABLE.items():
+        for text in calls:
+            for tree, call, function in calls_of(text.lstrip("?!")):
+                if isinstance(function, type) or not hasattr(function, "__name__"):
+                    break
+                try:
+                    ordered = [*inspect.signature(function).parameters.values()]
+                except (TypeError, ValueError):
+                    break
+                first = next((i for i, p in enumerate(ordered) if p.kind is named), len(ordered))
+                names = [p.name for p in ordered[first:] if p.kind is named]
+                values = call.args[first:]
+                if values and len(values) <= len(names) and ast.Starred not in map(type, values):
+                    pairs = zip(names, values, strict=False)
+                    call.keywords = [ast.keyword(x, y) for x, y in pairs] + call.keywords
+                    del call.args[first:]
+                    yield name, ast.unparse(tree)
+                break
+
+
 def with_out(text: str) -> str | None:
     """Return an expression whose first call writes into ``o``."""
     return with_option(text, "out", "o")

@@ -49,6 +49,14 @@ def length(*xs: Any) -> Any:
     return functools.reduce(jnp.hypot, xs[1:], jnp.abs(xs[0])) if xs else 0.0
 
 
+def complex_of(real: Any, imag: Any) -> Any:
+    """Return ``complex(real, imag)`` of numbers, of which each may be complex, in 64 bits."""
+    x, y = jnp.broadcast_arrays(jnp.asarray(real), jnp.asarray(imag))
+    a = jnp.real(x) - jnp.imag(y) if jnp.iscomplexobj(y) else jnp.real(x)
+    b = jnp.real(y) + jnp.imag(x) if jnp.iscomplexobj(x) else jnp.real(y)
+    return lax.complex(a.astype(np.float64), b.astype(np.float64))
+
+
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
     size = jnp.maximum(jnp.abs(a), jnp.abs(b))
     is_near = jnp.abs(a - b) <= jnp.maximum(rel_tol * size, abs_tol)

@@ -132,6 +132,12 @@ def test_derivatives_in_reverse(every: int) -> None:
     assert mistakes(sampled(cases, every, 3), "C", reverse=True) == []
 
 
+@pytest.mark.parametrize("every", [pytest.param(5), pytest.param(1, marks=pytest.mark.fuzz)])
+def test_arguments_by_keyword(every: int) -> None:
+    """Arguments by their names are those by their places."""
+    assert mistakes(sampled(rows.by_keyword(), every, 4), "C") == []
+
+
 @pytest.mark.parametrize("every", [pytest.param(3), pytest.param(1, marks=pytest.mark.fuzz)])
 def test_results_in_out(every: int) -> None:
     """Each function that has the option writes its result into ``out``."""

@@ -2,9 +2,11 @@
 
 import cmath
 import functools
+import itertools
 import linecache
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, Final
 
 import mpmath
@@ -292,3 +294,55 @@ def test_all_functions_of_cmath_are_here() -> None:
     """A function that ``cmath`` gains fails until it has a row."""
     names = {name for name in dir(cmath) if callable(getattr(cmath, name)) and name[0] != "_"}
     assert names - {*COMPLEX_SLOPES, *OTHER_COMPLEX} == set()
+
+
+#: Ways to make a complex number, each affine in the two numbers of ``n``.
+OF_PARTS: Final = """
+complex(n[0], n[1])
+complex(n[0], imag=n[1])
+complex(real=n[0], imag=n[1])
+complex(imag=n[1])
+complex(n[0], imag=2.0)
+complex(1j, n[0])
+complex(complex(n[1], 2.0), complex(1.0, n[0]))
+complex(Fraction(1, 3), n[1])
+complex(Fraction(1, 3), 2.0) * n[0]
+complex(Number(n[0]), Number(n[1]))
+np.complex128(n[0], n[1])
+np.complex128(1.0, n[1])
+np.complex64(n[0], n[1])
+""".strip().splitlines()
+
+
+class Number:
+    """A number by the methods of its class."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __float__(self) -> Any:
+        return float(self.x)
+
+    def __complex__(self) -> Any:
+        return complex(self.x, 1.0)
+
+
+@pytest.mark.parametrize("text", OF_PARTS)
+def test_complex_numbers_of_parts(text: str) -> None:
+    """A complex number has the parts that its call says, and their slopes."""
+    program = f"def function(n):\n    z = {text}\n    return z.real, z.imag\n"
+    linecache.cache[text] = len(program), None, program.splitlines(keepends=True), text
+    scope: dict[str, Any] = {"np": np, "Fraction": Fraction, "Number": Number}
+    exec(compile(program, text, "exec"), scope)
+    function: Callable[..., Any] = scope["function"]
+    staged = tinyjax.jit(function, control_flow="source")
+    for x in map(np.array, itertools.product(FEW, FEW)):
+        for ours in (source.capture(function), staged):
+            with np.errstate(over="ignore"):  # of 32 bits
+                expected, parts = np.array(function(x)), np.array(ours(x))
+            np.testing.assert_array_equal(parts, expected)
+            np.testing.assert_array_equal(np.signbit(parts), np.signbit(expected))
+    jacobian = np.array(tinyjax.jacfwd(source.capture(function))(np.array([0.5, 2.0])))
+    steps = [np.subtract(function([1.5, 2.0]), function([0.5, 2.0]))]
+    steps += [np.subtract(function([0.5, 3.0]), function([0.5, 2.0]))]
+    np.testing.assert_allclose(jacobian, np.stack(steps, axis=1), rtol=1e-6, atol=1e-12)

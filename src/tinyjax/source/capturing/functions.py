@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import tinyjax.lax
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source import facts, numeric
@@ -121,6 +120,11 @@ def as_array(
     return CapturedArray.reshape(made, (1,) * missing + made.shape) if missing > 0 else made
 
 
+@handles(np.array)
+def _array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
+    return as_array(object, dtype, copy=copy, **options)
+
+
 def _array_like(a: Any) -> Any:
     """Return what NumPy makes an array of: of an iterator over elements, or by a method."""
     if type(a) is ndarrays.FlatIterator:
@@ -162,7 +166,6 @@ def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int)
     return x if made is plain(x) else follow(made)
 
 
-HANDLERS[np.array] = functools.partial(as_array, copy=True)
 HANDLERS[np.asarray] = HANDLERS[ndarrays.Captured.__array__] = as_array
 HANDLERS[np.asanyarray] = functools.partial(as_array, subok=True)
 HANDLERS[np.ascontiguousarray] = functools.partial(as_array, order="C", ndmin=1)
@@ -185,17 +188,19 @@ def _made(function: Any, before: Any, shape: Any, *args: Any, **options: Any) ->
 
 
 @around(np.empty_like, np.zeros_like, np.ones_like, np.full_like)
-def _like(function: Any, before: Any, prototype: Any, *args: Any, **options: Any) -> Any:
+def _like(function: Any, before: Any, *args: Any, **options: Any) -> Any:
+    args, options = ndarrays.by_place(function, args, options, 1)
+    prototype, *rest = args
     if "shape" in options:
         options["shape"] = ndarrays.known_sizes(options["shape"])
-    if is_traced(args) or is_traced(options):
+    if is_traced(rest) or is_traced(options):
         if function is np.empty_like:  # whose source is in C
             raise runs.refusal("an option of np.empty_like")
-        return by_source(function, prototype, *args, **options)
+        return by_source(function, prototype, *rest, **options)
     model = to_array(prototype)
     if not is_array(model):
-        return ndarrays.with_data(function, (model, *args), options)
-    made = ndarrays.with_data(function, (model._captured_view, *args), options)
+        return ndarrays.with_data(function, (model, *rest), options)
+    made = ndarrays.with_data(function, (model._captured_view, *rest), options)
     return ndarrays.like(model, made) if options.get("subok", True) else made
 
 
@@ -245,6 +250,7 @@ def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
 @around(np.choose, np.ravel_multi_index)
 def _look_first(function: Any, before: Any, *args: Any, **options: Any) -> Any:
     """Look at traced indices, which are taken as they are then."""
+    args, options = ndarrays.by_place(function, args, options, 2)
     if len(args) == 2 and is_traced(args[0]) and options.get("mode", "raise") == "raise":
         ndarrays.check_call(function, args, options)
         options["mode"] = "clip"
@@ -466,10 +472,10 @@ def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 @handles(np.ndenumerate)
-def _ndenumerate(a: Any) -> Any:
-    if not is_captured(a):
-        return np.ndenumerate(a)
-    return zip(np.ndindex(*a.shape), ndarrays.FlatIterator(a), strict=True)
+def _ndenumerate(arr: Any) -> Any:
+    if not is_captured(arr):
+        return np.ndenumerate(arr)
+    return zip(np.ndindex(*arr.shape), ndarrays.FlatIterator(arr), strict=True)
 
 
 @handles(np.nditer)
@@ -642,8 +648,9 @@ def _stack(context: int = 1) -> list[inspect.FrameInfo]:
 
 
 @around(traceback.extract_stack, traceback.extract_tb)
-def _extracted(function: Any, before: Any, *args: Any, limit: Any = None) -> Any:
-    limit = args[1] if len(args) > 1 else limit
+def _extracted(function: Any, before: Any, *args: Any, **options: Any) -> Any:
+    args, options = ndarrays.by_place(function, args, options, 2)
+    limit = options.get("limit", args[1] if len(args) > 1 else None)
     lines = [x for x in function(*args[:1]) if _is_of_program(x.filename)]
     if limit is not None:
         from_end = (limit >= 0) == (function is traceback.extract_stack)
@@ -655,9 +662,12 @@ def _extracted(function: Any, before: Any, *args: Any, limit: Any = None) -> Any
 
 
 @around(np.array2string, np.array_repr, np.array_str)
-def _as_text(function: Any, before: Any, a: Any, *args: Any, **kwargs: Any) -> str:
+def _as_text(function: Any, before: Any, *args: Any, **kwargs: Any) -> str:
+    args, kwargs = ndarrays.by_place(function, args, kwargs, 1)
+    a, *rest = args
+
     def write_text(data: Any) -> str:
-        return str(function(data, *args, **kwargs))
+        return str(function(data, *rest, **kwargs))
 
     return a._captured_text(write_text) if is_captured(a) else write_text(a)
 
@@ -672,12 +682,21 @@ def _read_numbers(_: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
 # Python's functions
 
 
+def _complex(kind: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
+    """Return a complex number of the class; Python's takes complex numbers as parts, too."""
+    values = [ndarrays.unwrap(x) for x in (real, imag)]
+    is_any = kind is complex
+    parts = [_scalar(x, complex if is_any and jnp.iscomplexobj(x) else float) for x in values]
+    z = wrap(numeric.complex_of(*parts))
+    return ndarrays.number(z) if kind is complex else z.astype(kind)
+
+
 def _conversion(kind: Any, dtype: Any) -> None:
     def handler(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(map(number_of, args)) if dtype.kind == "f" and kind is not float else args
-        if kind is complex and len(args) == 2 and is_traced(args):
-            parts = [jnp.asarray(_scalar(part), np.float64) for part in args]
-            return ndarrays.number(wrap(tinyjax.lax.complex(*parts)))
+        args = tuple(map(number_of, args)) if dtype.kind in "fc" and kind is not float else args
+        has_parts = dtype.kind == "c" and (len(args) > 1 or (kwargs and kind is complex))
+        if has_parts and is_traced((args, kwargs)):
+            return _complex(kind, *args, **kwargs)
         if not args or not is_traced(args[0]):
             if args and isinstance(args[0], (bytes, str)):
                 runs.check_no_texts()
@@ -861,9 +880,10 @@ def _select(
 
 @around(np.array_equal, np.array_equiv, np.isin, np.setdiff1d, np.setxor1d, np.intersect1d)
 @around(operator.eq, operator.ne)
-def _compare(_: Any, before: Any, a: Any, b: Any, *args: Any, **options: Any) -> Any:
-    ndarrays.check_no_key(a, b)
-    return before(a, b, *args, **options)
+def _compare(function: Any, before: Any, *args: Any, **options: Any) -> Any:
+    args, options = ndarrays.by_place(function, args, options, 2)
+    ndarrays.check_no_key(*args[:2])
+    return before(*args, **options)
 
 
 @around(np.isclose, np.allclose)

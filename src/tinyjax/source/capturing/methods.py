@@ -37,6 +37,8 @@ def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     if not is_captured_function(method):
         return before(*args, **kwargs)
     is_static = isinstance(inspect.getattr_static(type(args[0]), name), staticmethod)
+    if function is complex:  # there may be an imaginary part, which the method does not take
+        return before(call(method, *args[is_static:1]), *args[1:], **kwargs)
     return call(method, *args[is_static:], **kwargs)
 
 

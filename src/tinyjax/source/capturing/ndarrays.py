@@ -1992,7 +1992,7 @@ REFUSALS: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 
 def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
-    kwargs = dict(kwargs)
+    args, kwargs = by_place(func, args, kwargs, 1)
     if len(args) > (position := position_of_out(func)):
         names = _parameters(func)[position:]
         kwargs.update(zip(names, args[position:], strict=False))
@@ -2119,7 +2119,22 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
 @functools.cache
 def _parameters(func: Any) -> list[str]:
     """Return the names of the arguments of a function, which are first those without a name."""
-    return [*inspect.signature(func).parameters]
+    try:
+        return [*inspect.signature(func).parameters]
+    except ValueError:  # it is in C, and has none
+        return []
+
+
+def by_place(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], count: int
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call, of which so many go by place that may go by name."""
+    ordered, named = [*args], dict(kwargs)
+    for name in _parameters(func)[len(args) : count] if kwargs else ():
+        if name not in named:
+            break
+        ordered.append(named.pop(name))
+    return (*ordered,), named
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lax, tree
+from tinyjax import dtypes, tree
 from tinyjax.core.values import Array
 from tinyjax.numpy import protocols
 from tinyjax.numpy.promotion import convert, strong
@@ -62,10 +62,8 @@ def of_floats(function: Leaf) -> Leaf:
 
 def complex_of(real: Any = 0.0, imag: Any = 0.0) -> Any:
     """``complex``."""
-    if any(jnp.iscomplexobj(x) for x in (real, imag)):
-        return operators.python_number(real + imag * 1j)
-    parts = jnp.broadcast_arrays(*[jnp.asarray(operators.floating(x)) for x in (real, imag)])
-    return convert(lax.complex(*parts), dtypes.scalar_dtype(complex), weak_type=True)
+    parts = [x if jnp.iscomplexobj(x) else operators.floating(x) for x in (real, imag)]
+    return convert(numeric.complex_of(*parts), dtypes.scalar_dtype(complex), weak_type=True)
 
 
 def of_points(function: Leaf) -> Leaf:
