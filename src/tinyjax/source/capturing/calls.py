@@ -87,7 +87,7 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = g(*args)
         is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
         return result if is_held else follow(result)
-    return _CALLS.get(kind, _call_object)(g, args, kwargs)
+    return CALLS.get(kind, _call_object)(g, args, kwargs)
 
 
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
@@ -207,7 +207,7 @@ def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
             return result
     if isinstance(owner, random.Random):
         runs.check_draw(fun, (owner, *args))
-    return _CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
+    return CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
 
 
 def objects_of(x: Any) -> list[Any]:
@@ -516,7 +516,7 @@ def _array_function_of(x: Any) -> Any:
 
 
 #: How objects of a class are called; others as ``_call_object`` does.
-_CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
+CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
     FunctionType: _call_function,
     MethodType: _call_method,
     np.ufunc: _call_ufunc,
@@ -564,6 +564,12 @@ _DISPATCHED: Final = {
 _CALLING: Final = (iter, functools.cmp_to_key)
 #: Functions in C that call functions of the user's.
 _HIGHER: Final = (map, filter, functools.reduce, sorted, min, max)
+#: Where such a function is among the arguments; it may be named, too.
+_FUNCTION_OF: Final[dict[Any, int]] = {
+    **dict.fromkeys((map, filter, functools.reduce, itertools.starmap, itertools.takewhile), 0),
+    **dict.fromkeys((itertools.dropwhile, itertools.filterfalse), 0),
+    **dict.fromkeys((itertools.accumulate, itertools.groupby), 1),
+}
 _OF_PYTHON: Final = (
     *("builtins", "_functools", "itertools", "_operator", "_bisect", "_heapq", "time"),
     "_warnings",
@@ -679,10 +685,10 @@ def _call_of_number(g: Any, kind: Any, args: Sequence[Any]) -> Any:
 
 
 def _call_higher(g: Any, args: Any, kwargs: Any) -> Any:
-    made = [dispatched(x) if callable(x) and not ndarrays.is_captured(x) else x for x in args]
-    if kwargs.get("key") is not None:
-        kwargs = {**kwargs, "key": dispatched(kwargs["key"])}
-    return g(*made, **kwargs)
+    place = _FUNCTION_OF.get(g)
+    made = [dispatched(x) if i == place and x is not None else x for i, x in enumerate(args)]
+    named = {x: dispatched(kwargs[x]) for x in ("key", "func") if kwargs.get(x) is not None}
+    return g(*made, **{**kwargs, **named})
 
 
 def dispatched(x: Any) -> Any:
@@ -1309,13 +1315,13 @@ class Place:
         set_attribute(value, self._owner, name)
 
     def __delitem__(self, key: Any) -> None:
-        _delete(operator.delitem, "__delitem__", self._owner, key)
+        delete(operator.delitem, "__delitem__", self._owner, key)
 
     def __delattr__(self, name: str) -> None:
-        _delete(delattr, "__delattr__", self._owner, name)
+        delete(delattr, "__delattr__", self._owner, name)
 
 
-def _delete(function: Callable[[Any, Any], None], name: str, owner: Any, key: Any) -> None:
+def delete(function: Callable[[Any, Any], None], name: str, owner: Any, key: Any) -> None:
     """Delete an item or an attribute, by the method of the user's, or by a function of Python's."""
     method = getattr(type(owner), name, None)
     if is_captured_function(method):
@@ -1470,6 +1476,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         own = None if own is inherited or type(x) is not first else own
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
+        if _is_by_protocol(first, second) or (own is None and _is_by_protocol(second, first)):
+            return _call_ufunc(ufunc, (x, y), {})
         overrides = second is not first and issubclass(second, first)
         overrides = overrides and other is not getattr(first, reflected, None)
         result = _by_methods(x, y, own, other, overrides)
@@ -1491,6 +1499,13 @@ def _is_by_ufunc(x: Any, y: Any) -> bool:
     if _is_of_numpy(first):
         return _makes_arrays(y, "__array_ufunc__") and not ndarrays.is_foreign(y)
     return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
+
+
+def _is_by_protocol(first: type, second: type) -> bool:
+    """Return whether NumPy's operator asks an object, by what it says of universal functions."""
+    is_array = issubclass(second, (np.ndarray, Captured))
+    protocol = None if is_array else getattr(second, "__array_ufunc__", None)
+    return is_captured_function(protocol) and _is_of_numpy(first)
 
 
 def _is_of_numpy(kind: type) -> bool:
@@ -1604,8 +1619,12 @@ def _takes(kind: type, other: Any) -> bool:
     return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ndarrays.is_foreign(other))
 
 
+_ARRAYS_OF_NUMPY: Final = (CapturedArray, np.ndarray)
+
+
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
     method = f"__i{name}__"
+    ufunc = ndarrays.OPERATORS[f"__{name}__"]
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
@@ -1618,6 +1637,10 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
                 return x
         if first in _NO_SEQUENCES and second not in _OPERANDS:
             y = with_array(y)
+        if first in _ARRAYS_OF_NUMPY and getattr(second, "__array_ufunc__", second) is None:
+            raise TypeError(f"operand '{second.__name__}' does not support ufuncs")
+        if first in _ARRAYS_OF_NUMPY and _is_by_protocol(first, second):
+            return _call_ufunc(ufunc, (x, y), {"out": (x,)})
         own = getattr(first, method, None)
         if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):
             result = call(own, x, y)
@@ -1710,15 +1733,18 @@ _REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq",
 for _name in rewriting.OPERATORS.values():
     _apply = getattr(operator, _SYMBOLS.get(_name, _name))
     _dispatch = _binary(_apply, _name, f"r{_name}")
-    rewriting.DISPATCHERS[_name] = _dispatch
-    rewriting.DISPATCHERS[f"i{_name}"] = _in_place(getattr(operator, f"i{_name}"), _name, _dispatch)
+    _change = getattr(operator, f"i{_name}")
+    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
+    rewriting.DISPATCHERS[f"i{_name}"] = HANDLERS[_change] = _in_place(_change, _name, _dispatch)
 for _name in rewriting.COMPARISONS.values():
     _apply = getattr(operator, _name)
-    rewriting.DISPATCHERS[_name] = _dispatch = _binary(_apply, _name, _REFLECTED[_name])
+    _dispatch = _binary(_apply, _name, _REFLECTED[_name])
+    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
     if _name in rewriting.EQUALITIES:
         rewriting.DISPATCHERS[f"{_name}_of_values"] = _without_keys(_apply, _dispatch)
 for _name in rewriting.UNARY.values():
-    rewriting.DISPATCHERS[_name] = _unary(getattr(operator, _name), _name)
+    _apply = getattr(operator, _name)
+    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _unary(_apply, _name)
 _DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
     *(call, expression, attribute, set_attribute, attribute_of, item, set_item, item_of, change),
     *(iterate, enter, truth, contains, source_text, slice, stores.note),

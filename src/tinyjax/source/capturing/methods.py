@@ -1,19 +1,21 @@
 """Special methods of the user's classes under capture, where functions in C call them.
 
-``abs(x)`` calls ``type(x).__abs__``, ``sum(x)`` iterates, and ``sorted`` compares. Here they do so
-by the rewritten forms of these methods.
+``abs(x)`` calls ``type(x).__abs__``, ``sum(x)`` iterates, ``sorted`` compares, and what
+``operator.itemgetter`` makes gets items. Here they do so by the rewritten forms of these methods.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tinyjax.source.capturing import ndarrays, rewriting
+from tinyjax.source.capturing import calls, ndarrays, rewriting
 from tinyjax.source.capturing.calls import around, call, iterate
 from tinyjax.source.capturing.ndarrays import HANDLERS
 from tinyjax.source.capturing.rewriting import is_captured_function
@@ -40,6 +42,15 @@ def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
     if function is complex:  # there may be an imaginary part, which the method does not take
         return before(call(method, *args[is_static:1]), *args[1:], **kwargs)
     return call(method, *args[is_static:], **kwargs)
+
+
+@around(copy.copy, copy.deepcopy)
+def _copy(function: Any, _: Any, x: Any, memo: Any = None) -> Any:
+    memos = [{} if memo is None else memo] if function is copy.deepcopy else []
+    method = getattr(type(x), f"__{function.__name__}__", None)
+    if is_captured_function(method):
+        return call(method, x, *memos)
+    return calls.native(function, (x, *memos), {})
 
 
 @around(set, frozenset, dict.fromkeys)
@@ -99,3 +110,47 @@ def _sort(items: list[Any], *, key: Any = None, reverse: bool = False) -> None:
 
 
 HANDLERS[list.sort] = _sort
+
+
+# What is made of operations
+
+
+def _power(base: Any, exp: Any, mod: Any = None) -> Any:
+    return rewriting.DISPATCHERS["pow"](base, exp) if mod is None else pow(base, exp, mod)
+
+
+def _get_items(getter: Any, args: Any, _: Any) -> Any:
+    items = [calls.item(args[0], key) for key in getter.__reduce__()[1]]
+    return tuple(items) if len(items) > 1 else items[0]
+
+
+def _get_attributes(getter: Any, args: Any, _: Any) -> Any:
+    paths = [path.split(".") for path in getter.__reduce__()[1]]
+    values = [functools.reduce(calls.attribute, path, args[0]) for path in paths]
+    return tuple(values) if len(values) > 1 else values[0]
+
+
+def _call_named(caller: Any, args: Any, _: Any) -> Any:
+    make, arguments = caller.__reduce__()
+    named: dict[str, Any] = getattr(make, "keywords", {})
+    ordered: tuple[Any, ...] = (*getattr(make, "args", ()), *arguments)
+    return call(calls.attribute(args[0], ordered[0]), *ordered[1:], **named)
+
+
+HANDLERS.update(
+    {
+        pow: _power,
+        operator.abs: HANDLERS[abs],
+        operator.call: call,
+        operator.contains: lambda container, x: calls.contains(x, container, False),
+        operator.delitem: functools.partial(calls.delete, operator.delitem, "__delitem__"),
+        operator.getitem: calls.item,
+        operator.inv: HANDLERS[operator.invert],
+        operator.not_: lambda x: not call(bool, x),
+        operator.setitem: lambda owner, key, value: calls.set_item(value, owner, key),
+        operator.truth: functools.partial(call, bool),
+    }
+)
+calls.CALLS[operator.itemgetter] = _get_items
+calls.CALLS[operator.attrgetter] = _get_attributes
+calls.CALLS[operator.methodcaller] = _call_named
