@@ -17,10 +17,13 @@ import scipy.special
 import tinyjax
 import tinyjax.numpy as jnp
 from raising import raises
-from tinyjax import lax, nn
+from tinyjax import lax, nn, random
 from tinyjax.dtypes import ALL, FLOAT8, INTEGERS, bfloat16, kind
 from tinyjax.errors import ArgumentError
+from tinyjax.example_libraries import stax
+from tinyjax.experimental.sparse import BCOO
 from tinyjax.implicit import odeint
+from tinyjax.scipy import ndimage, signal
 from tinyjax.scipy.special import logsumexp
 
 inf, nan = np.inf, np.nan
@@ -652,3 +655,38 @@ def test_cumulative_sums_of_more_elements_than_an_int32_counts() -> None:
     many: Any = tinyjax.ShapeDtypeStruct((2**31 + 1,), "int8")
     compiled = tinyjax.jit(jnp.cumsum).lower(many).compile()
     assert compiled.memory_analysis().argument_size_in_bytes == 2**31 + 1
+
+
+_MATRIX: Final = jnp.arange(12.0).reshape(4, 3)
+_HEADS: Final = jnp.cos(jnp.arange(24.0)).reshape(1, 4, 2, 3)
+#: Calls in which an int says how many, how far or where.
+COUNTS: Final[dict[str, Callable[[Any], Any]]] = {
+    "array_split": lambda n: jnp.array_split(_MATRIX, n(3))[0],
+    "affine_transform": lambda n: ndimage.affine_transform(
+        _MATRIX, jnp.eye(2), output_shape=(n(2), n(3))
+    ),
+    "attention": lambda n: nn.dot_product_attention(_HEADS, _HEADS, _HEADS, local_window_size=n(1)),
+    "attention to one side": lambda n: nn.dot_product_attention(
+        _HEADS, _HEADS, _HEADS, local_window_size=(n(1), n(0))
+    ),
+    "a sparse power": lambda n: (BCOO.fromdense(_MATRIX) ** n(2)).todense(),
+    "a sparse sum": lambda n: BCOO.fromdense(_MATRIX).sum(n(1)).todense(),
+    "batch norm": lambda n: stax.BatchNorm(n(0))[0](random.key(0), (2, 3))[1],
+    "freqz": lambda n: signal.freqz(_MATRIX[0], worN=n(3)),
+    "in_axes": lambda n: tinyjax.vmap(jnp.sum, in_axes=n(1))(_MATRIX),
+    "argnums": lambda n: tinyjax.grad(jnp.vdot, argnums=n(1))(_MATRIX, _MATRIX),
+    "length": lambda n: lax.scan(lambda c, _: (c * 2.0, c), 1.0, None, length=n(3)),
+    "norm": lambda n: jnp.linalg.norm(_MATRIX[0], ord=n(3)),
+    "pad": lambda n: jnp.pad(_MATRIX, n(1)),
+    "split": lambda n: jnp.split(_MATRIX, n(2)),
+    "zoom": lambda n: ndimage.zoom(_MATRIX, n(2)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_ints_of_numpy_count_as_ints_of_python_do(name: str) -> None:
+    expected = tinyjax.tree.leaves(COUNTS[name](int))
+    for make in (np.int64, np.uint8):
+        for x, y in zip(tinyjax.tree.leaves(COUNTS[name](make)), expected, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_array_equal(x, y)

@@ -20,7 +20,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import errors, lax, nn, random
 from tinyjax._base import lazy
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DType
 from tinyjax.nn import initializers
 
@@ -211,7 +211,7 @@ def BatchNorm(
         Array([[-1.],
                [ 1.]], dtype=float32)
     """
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = ints.integers(ints.one_or_more(axis, "axis"), "axis")
 
     def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Any, Any]]:
         shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)

@@ -8,7 +8,7 @@ gradient grows with the length, not with its square.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import attrs
 
@@ -196,13 +196,16 @@ def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
     _check(queries, keys, values, q, k, v)
     (batch, length, heads, size), groups = q.shape, k.shape[2]
     per_group = heads // groups
-    window = local_window_size
+    window: Any = local_window_size
+    if window is not None:
+        sides = ints.integers(ints.one_or_more(window, "local_window_size"), "local_window_size")
+        window = (*sides, *sides)[:2]
     attention = _Attention(
         k,
         v,
         1 / math.sqrt(size) if scale is None else scale,
         is_causal,
-        (window, window) if isinstance(window, int) else window,
+        window,
         _lengths("query_seq_lengths", query_seq_lengths, batch),
         _lengths("key_value_seq_lengths", key_value_seq_lengths, batch),
     )

@@ -444,8 +444,7 @@ class BCOO(JAXSparse):
             >>> x.sum(0).todense(), x.sum()
             (Array([1, 5], dtype=int32), Array(6, dtype=int32))
         """
-        axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-        result = self.summed(axes)
+        result = self.summed(ints.canonical_axes(axis, self.ndim))
         return result if result.ndim else result.data.sum()
 
     def summed(self, axes: Sequence[int]) -> BCOO:
@@ -576,7 +575,7 @@ class BCOO(JAXSparse):
         return once.with_data(abs(once.data))
 
     def __pow__(self, exponent: object) -> BCOO:
-        if not isinstance(exponent, int) or exponent < 1:
+        if not isinstance(exponent, (int, np.integer)) or exponent < 1:
             raise SparseRuleError(
                 f"a sparse array to the power {exponent!r} would be dense: powers are positive "
                 "ints. Give it x.todense()."

@@ -18,7 +18,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax._base import lazy
 from tinyjax.core import api
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import creation, promotion as pm
 from tinyjax.scipy.ndimage.coordinates import check_options, map_coordinates
@@ -84,7 +84,12 @@ def affine_transform(  # noqa: PLR0913, PLR0917 (the signature of SciPy)
         by, start = by[:n, :n], by[:n, n]
     if by.shape not in ((n,), (n, n)):
         raise ShapeError.got(f"affine_transform takes a matrix of shape {(n, n)} or {(n,)}", by)
-    grid = np.indices(x.shape if output_shape is None else tuple(output_shape), by.dtype)
+    shape = (
+        x.shape
+        if output_shape is None
+        else ints.integers(output_shape, "affine_transform: output_shape")
+    )
+    grid = np.indices(shape, by.dtype)
     turned = by.reshape(-1, *[1] * n) * grid if by.ndim == 1 else jnp.tensordot(by, grid, 1)
     places = turned + jnp.broadcast_to(start, (n,)).reshape(-1, *[1] * n)
     mapped: Any = _MODES[mode]

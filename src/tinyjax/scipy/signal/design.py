@@ -176,7 +176,10 @@ def freqz(
         Array([1.   , 0.707], dtype=float32)
     """
     over, under = (jnp.ravel(x) for x in pm.floats("freqz", b, a))
-    at = np.arange(worN) * (fs / 2 / worN) if isinstance(worN, int) else worN
+    at: Any = worN
+    if isinstance(worN, (int, np.integer)):
+        count = ints.integer(worN, "freqz: worN")
+        at = np.linspace(0.0, fs / 2, count, endpoint=False)
     frequencies = jnp.asarray(at, over.dtype)
     turns = jnp.exp(-2j * jnp.pi * frequencies / fs)
     return frequencies, jnp.polyval(over[::-1], turns) / jnp.polyval(under[::-1], turns)
