@@ -925,6 +925,7 @@ def outcome(program: Callable[[Any], Any], m: Any) -> Any:
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_does_as_jax_does(name: str) -> None:
     theirs = outcome(PROGRAMS[name], jax)

@@ -30,7 +30,7 @@ def unexplained(function: PublicFunction, seed: str) -> list[str]:
 
 
 @pytest.mark.wrong_types
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=[function.path for function in FUNCTIONS])
 def test_a_call_is_that_of_jax(function: PublicFunction) -> None:
     assert not unexplained(function, f"suite/{function.path}")

@@ -18,7 +18,7 @@ def test_every_module_has_a_row_and_no_other_has() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(240)
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_runs_the_modules_that_it_is_named_for(file: str, tmp_path: Path) -> None:
     names = [name for name, (share, files) in ROWS.items() if file in files and share != "-"]

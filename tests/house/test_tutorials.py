@@ -10,7 +10,7 @@ PROGRAMS = programs_of(tutorials)
 WRONG_TYPES = {"sharp_bits-non_array_inputs"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name",
     [

@@ -105,6 +105,7 @@ def test_tridiagonal_shapes_are_checked() -> None:
         lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
 def test_polar_factors_by_iteration(dtype: Any) -> None:
     deficient = np.diag([1.0, 0.0]).astype(dtype)

@@ -11,6 +11,7 @@ from benchmarks.small_steps import Steps, calls
 from tinyjax import tree
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.title)
 def test_results_are_those_of_jax(program: Steps) -> None:
     own, expected = (tree.leaves(call()) for call in calls(program, library).values())

@@ -414,6 +414,7 @@ OUT = [
 
 
 @pytest.mark.usefixtures("each_tier")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", OUT, ids=name)
 def test_out_of_bounds_is_jaxs(case: Case) -> None:
     shape, index = case

@@ -338,7 +338,7 @@ TRACED: list[tuple[str, Callable[[Any, Any], Any]]] = [
 
 
 @pytest.mark.usefixtures("each_tier")
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "fun"), TRACED, ids=[t[0] for t in TRACED])
 def test_derivatives_and_transformations(name: str, fun: Callable[[Any, Any], Any]) -> None:
     x = np.array([[1.0, 2.5, 3.0], [4.5, 5.0, 6.0]], np.float32)
@@ -444,6 +444,7 @@ def test_broadcast_shapes() -> None:
 
 
 @pytest.mark.usefixtures("each_tier")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("counts", [[1, 0], [0, 2], [0, 0], [2, 1], [2], 3])
 @pytest.mark.parametrize("length", [0, 1, 4])
 def test_repeat_to_a_length_by_traced_numbers(counts: Any, length: int) -> None:

@@ -622,6 +622,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_numpy_alone(name: str) -> None:
     fun, x = PROGRAMS[name], X.ravel()

@@ -67,7 +67,7 @@ OF_INTEGERS: Final[dict[str, Any]] = {
 
 
 @pytest.mark.usefixtures("each_tier")
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [*OF_FLOATS, *OF_INTEGERS])
 def test_values_are_those_of_jax_eagerly_compiled_and_mapped(name: str) -> None:
     fun = (OF_FLOATS | OF_INTEGERS)[name]

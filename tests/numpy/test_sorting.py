@@ -144,6 +144,7 @@ def test_quantiles(axis: Any, method: str) -> None:
 
 
 @pytest.mark.usefixtures("each_tier")
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("axis", [None, 1, (0, 2)])
 def test_weighted_quantiles(axis: Any) -> None:
     x, weights = rand(2, 3, 4), np.array(rand(2, 3, 4) > 0.2, np.float32)

@@ -158,7 +158,7 @@ def stream(partitionable: bool) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     ("partitionable", "dtype"),
     [(True, np.float32), (False, np.float64)],

@@ -104,6 +104,7 @@ def distance(drawn: HostArray, law: Any) -> float:
     return float(np.abs(shares - law.cdf(ends[:-1])).max(initial=0) * drawn.size**0.5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_continuous_numbers_have_their_law(dtype: str) -> None:
     for name, (law, rows) in CONTINUOUS.items():

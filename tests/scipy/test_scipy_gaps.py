@@ -121,6 +121,7 @@ def test_radial_basis_functions(kernel: Any, options: dict[str, Any]) -> None:
 TOL: Final = 64.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbors", [None, 7])
 @pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline"])
 def test_derivatives_of_radial_basis_functions(kernel: Any, neighbors: int | None) -> None:
@@ -482,6 +483,7 @@ KINKED: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", KINKED)
 def test_slopes_at_knots_are_the_mean_of_both_sides(name: str) -> None:
     function, q = KINKED[name], np.float64(2.0)

@@ -414,7 +414,7 @@ def f(x):
 """
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("owner", OWNERS)
 def test_arrays_that_outlive_a_call(owner: str, tmp_path: Path) -> None:
     _, before, array = owner.split(" | ")

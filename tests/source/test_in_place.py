@@ -539,6 +539,7 @@ def weighted_gradient(fun: Function) -> Function:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_derivatives_of_both_orders(fun: Function) -> None:
     x = POINT.copy()

@@ -358,14 +358,14 @@ def programs(part: str) -> Iterator[str]:
             yield TEMPLATE.format(before=before, part=lines, change=after)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("part", [x for text in (PARTS, ROWS, RESULTS) for x in statements(text)])
 def test_parts_that_are_changed(part: str) -> None:
     for text in programs(f"r = {part}"):
         check(text)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("part", statements(LOOPS))
 def test_parts_that_loops_and_branches_choose(part: str) -> None:
     for text in programs(part):

@@ -46,6 +46,7 @@ USES: dict[str, Callable[[Callable[[Any], Any]], object]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("make", [loop_over, nested_over])
 @pytest.mark.parametrize("use", USES)
 def test_what_a_function_closes_over_is_not_kept(

@@ -423,7 +423,7 @@ def check(text: str) -> tuple[str, ...]:
     return tuple(refused)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("bind", STATEMENTS)
 def test_arrays_that_are_handed_on(bind: str) -> None:
     for template in BINDING.values():

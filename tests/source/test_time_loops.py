@@ -20,6 +20,7 @@ NAMES = [*time_loops.names()]
 DEPENDING = ("sometimes", "traced choice", "reset", "turned", "row of all", "rows of all")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("names", random.Random(1).sample(NAMES, 24), ids="-".join)
 def test_some_programs(names: tuple[str, ...], tmp_path: Path) -> None:
     entries.check(time_loops.program(*names), tmp_path)

@@ -199,6 +199,7 @@ def updating(n: Any, x: Any) -> Any:
     return jnp.sum(lax.while_loop(lambda state: state[1] < n, step, (x, 0))[0] ** 2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [0, 1, 40, 1023, 1024, 1025, 3000])
 def test_residuals_are_stacked_where_states_are_larger(n: int) -> None:
     """Up to as many iterations as the stacks have places, and beyond."""
@@ -218,6 +219,7 @@ def test_residuals_are_stacked_where_states_are_larger(n: int) -> None:
     np.testing.assert_allclose(push(direction), along, 1e-9, 1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [1000, 1024, 1025, 1500])
 def test_residuals_of_the_first_iterations_alone_are_stacked(n: int) -> None:
     """Of more than 1,024 iterations whose residuals are small, each is run again, the last too."""

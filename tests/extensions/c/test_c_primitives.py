@@ -65,7 +65,7 @@ def programs(row: Spec, most: int | None) -> list[tuple[CProgram, list[Any], lis
     return made
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("most", [6, pytest.param(None, marks=pytest.mark.fuzz)])
 @pytest.mark.parametrize("row", all_specs(), ids=lambda row: row.name)
 def test_values(row: Spec, most: int | None, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ TRANSFORMATIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] =
 SIZES = {"values": (1, 2, 5, 18, 33, 64, 101), "gradients": (7, 40, 90), "second": (6, 31)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_those_of_xla(name: str) -> None:
     fun, draw = PROGRAMS[name]

@@ -40,6 +40,7 @@ UNCERTAIN: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CERTAIN)
 def test_functions_may_decide_by_their_argument(name: str) -> None:
     fun = CERTAIN[name]

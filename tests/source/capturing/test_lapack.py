@@ -141,6 +141,7 @@ CASES: Final = [
 NAMES: Final = [*[f"{name} {kind}" for name in FUNCTIONS for kind in ("real", "complex")], *REAL]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("f", "is_complex"), CASES, ids=NAMES)
 def test_linear_algebra(f: Callable[[Any], Any], is_complex: bool) -> None:
     captured = source.capture(lambda x: total(f, x))
