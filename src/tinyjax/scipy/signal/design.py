@@ -176,11 +176,11 @@ def freqz(
         Array([1.   , 0.707], dtype=float32)
     """
     over, under = (jnp.ravel(x) for x in pm.floats("freqz", b, a))
-    at: Any = worN
+    points: Any = worN
     if isinstance(worN, (int, np.integer)):
         count = ints.integer(worN, "freqz: worN")
-        at = np.linspace(0.0, fs / 2, count, endpoint=False)
-    frequencies = jnp.asarray(at, over.dtype)
+        points = np.linspace(0.0, fs / 2, count, endpoint=False)
+    frequencies = jnp.asarray(points, over.dtype)
     turns = jnp.exp(-2j * jnp.pi * frequencies / fs)
     return frequencies, jnp.polyval(over[::-1], turns) / jnp.polyval(under[::-1], turns)
 
