@@ -713,7 +713,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if (written := standard_library.equivalent(fun)) is not None:
         return route(written, args, kwargs)
     if isinstance(fun, functools._lru_cache_wrapper) and _is_active(*args, *kwargs.values()):
-        return route(fun.__wrapped__, args, kwargs)
+        raise find.refusal(find.OF_CACHE)
     return forward_of(fun, args, kwargs), (fun, *args), kwargs
 
 

@@ -40,7 +40,7 @@ import numpy as np
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
-from tinyjax.source.capturing import memories, ndarrays, rewriting, runs, stores
+from tinyjax.source.capturing import caches, memories, ndarrays, rewriting, runs, stores
 from tinyjax.source.capturing.ndarrays import (
     DATA,
     HANDLERS,
@@ -56,7 +56,6 @@ from tinyjax.source.ir import runtime
 #: The method of objects that can be called.
 _CALL: Final = "__call__"
 _Dispatched: Final = type(np.sum)
-_Cached: Final = type(functools.lru_cache(len))
 #: Classes whose operators and attributes are as Python has them.
 _PLAIN: Final = {
     *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
@@ -74,6 +73,8 @@ counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 _ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
 
 
+#: Classes in C whose methods are watched though they are called with nothing.
+_WITH_STATE: Final = (random.Random, caches.CACHED)
 #: The function of no array that has a handler all the same.
 _GET_FRAME: Final = sys._getframe
 
@@ -82,8 +83,8 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
     kind: Any = type(g)
     is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
-    draws = is_of_atoms and not args and isinstance(g.__self__, random.Random)
-    if is_of_atoms and not draws and g is not _GET_FRAME:
+    has_state = is_of_atoms and not args and isinstance(g.__self__, _WITH_STATE)
+    if is_of_atoms and not has_state and g is not _GET_FRAME:
         result = g(*args)
         is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
         return result if is_held else follow(result)
@@ -527,9 +528,9 @@ CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
 def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
-    if kind is _Cached:
+    if kind is caches.CACHED:
         if may_reach_captured((args, kwargs)):
-            return call(g.__wrapped__, *args, **kwargs)
+            return caches.call(call, g, args, kwargs)
         result = g(*args, **kwargs)
         if ndarrays.holds_captured(result):
             stores.note_cache(g)
@@ -582,6 +583,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
     of_class = getattr(g, "__objclass__", type(owner))
+    if of_class is caches.CACHED:
+        caches.check_method(owner, g.__name__)
     is_unbound = type(g) in _UNBOUND
     if of_class is object and g.__name__ == "__getattribute__":
         owner, name = args if is_unbound else (owner, *args)

@@ -584,7 +584,10 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     flats = [*map(np.ravel, arrays)]
     if not flats[0].size:
         return np.vectorize.__call__(self, *[np.zeros(x.shape) for x in arrays])
-    results = [call(self.pyfunc, *row) for row in zip(*flats, strict=True)]
+    rows = [*zip(*flats, strict=True)]
+    if not (self.otypes or self.cache):  # NumPy asks for the dtype
+        call(self.pyfunc, *rows[0])
+    results = [call(self.pyfunc, *row) for row in rows]
     are_several = isinstance(results[0], tuple)
     columns = zip(*results, strict=True) if are_several else [results]
     shape, dtypes = arrays[0].shape, self.otypes or itertools.repeat(None)

@@ -2087,7 +2087,8 @@ def _filled(x: Any, fill: int) -> Any:
 
 def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
     """Apply a function that refuses its arguments to arrays for lists, and to known sizes."""
-    arrays = [_as_argument(func, x) for x in args]
+    is_private = func.__name__.startswith("_")  # NumPy's own, which does not check its arguments
+    arrays = args if is_private else [_as_argument(func, x) for x in args]
     has_sizes = _holds((args, kwargs), _is_size)
     if any(x is not y for x, y in zip(args, arrays, strict=True)):
         try:

@@ -30,8 +30,8 @@ from tinyjax.source.ir import syntax
 DISPATCHERS: Final[dict[str, Callable[..., Any]]] = {}
 #: Rewritten code by the code of the user's function; None where there is no source.
 _rewritten: Final[dict[CodeType, CodeType | None]] = {}
-#: Code that was rewritten, by its identity: code without a dispatcher equals that of the user.
-_ours: Final[dict[int, CodeType]] = {}
+#: Code that was rewritten, and the user's, by its identity: without a dispatcher, both are equal.
+_ours: Final[dict[int, tuple[CodeType, CodeType]]] = {}
 #: Packages whose Python functions are called as they are.
 AS_THEY_ARE: Final = {
     *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
@@ -108,6 +108,11 @@ def is_captured_function(fun: Any) -> bool:
 def is_rewritten(code: CodeType) -> bool:
     """Return whether code has been rewritten."""
     return id(code) in _ours
+
+
+def original(code: CodeType) -> CodeType:
+    """Return the user's code of code that may be rewritten."""
+    return _ours.get(id(code), (code, code))[1]
 
 
 def rewritten_code(code: CodeType, scope: dict[str, Any]) -> CodeType | None:
@@ -225,15 +230,16 @@ def _bound(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _pair(old: CodeType, new: CodeType) -> None:
-    _ours[id(new)] = new
+    _ours[id(new)] = new, old
     _rewritten[old] = new
-    olds, news = _inner(old), _inner(new)
+    olds, news = inner(old), inner(new)
     if [code.co_name for code in olds] == [code.co_name for code in news]:
         for first, second in zip(olds, news, strict=True):
             _pair(first, second)
 
 
-def _inner(code: CodeType) -> list[CodeType]:
+def inner(code: CodeType) -> list[CodeType]:
+    """Return the code of the functions in a function."""
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 

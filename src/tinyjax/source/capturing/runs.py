@@ -30,6 +30,7 @@ class Run:
         refusals: what was refused. An error that the program catches refuses its result.
         texts: the texts that traced values have been written as.
         stores: the containers that values have been stored in, by their identities.
+        caches: the states of what cached functions reach, by the functions' identities.
         uses_tinyjax: whether the program has called a function of tinyjax itself.
         handlers: how many blocks it is in whose exceptions the program catches.
         sees_errors: whether it may see the warnings and errors of numbers.
@@ -42,6 +43,7 @@ class Run:
     refusals: list[ConcretizationError] = attrs.field(factory=list)
     texts: set[str] = attrs.field(factory=set)
     stores: dict[int, Any] = attrs.field(factory=dict)
+    caches: dict[int, dict[int, tuple[Any, bytes | None]]] = attrs.field(factory=dict)
     uses_tinyjax: bool = False
     handlers: int = 0
     sees_errors: bool = False

@@ -57,6 +57,14 @@ def origin_of(filename: str) -> Origin | None:
     return _origins.get(filename)
 
 
+#: What is said of a function of ``functools.lru_cache`` with an argument that has a derivative.
+OF_CACHE: Final = (
+    "functools.lru_cache with an argument that has a derivative is not taken by tinyjax.source: "
+    "what the cache has may change. Compute without the cache, or capture the function: "
+    "source.capture(f)."
+)
+
+
 def refusal(message: str) -> errors.SourceError:
     """Return an error of something without a derivative, at the user's line that runs."""
     return errors.SourceError(message, program_location())

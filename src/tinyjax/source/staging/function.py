@@ -228,7 +228,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
         case functools._lru_cache_wrapper() if staging_values.holds_tracer((args, kwargs)):
-            return call(fun.__wrapped__, args, kwargs)
+            raise staging_values.not_staged(find.OF_CACHE)
         case _ if is_read(fun):
             traced = staging_values.holds_tracer((args, kwargs)) or staging_values.holds_tracer(fun)
             if traced or (_is_conditional() and effects.effect_with(fun, args)):
