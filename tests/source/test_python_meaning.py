@@ -166,7 +166,7 @@ list(itertools.groupby([a, b], key=lambda v: 2))[0][0] * a
 [k * sum(v) for k, v in itertools.groupby([a, b, m], key=lambda v: 2)][0]
 list(itertools.accumulate([a, b], max))[1]; list(itertools.compress([a, b], [0, 1]))[0]
 list(itertools.takewhile(lambda v: v < 3, [1, 2, 5]))[-1] * a
-functools.lru_cache(lambda v: v * 2)(a); staticmethod(lambda v: v * 2)(a)
+staticmethod(lambda v: v * 2)(a)
 [a, b, m][1:][0]; bool(np.array(m)); int(np.array(m)) // 2; [a, b] * 2 == [a, b, a, b]
 """
 EACH = [text.strip() for line in OTHERS.splitlines() for text in line.split(";")]

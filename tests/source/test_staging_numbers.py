@@ -1,7 +1,9 @@
 """Python's numbers, integers and masks in staged programs of 64-bit floats, against Python."""
 
+import contextlib
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +12,8 @@ import pytest
 import tinyjax
 from raising import raises
 from tinyjax import source
-from tinyjax.errors import CheckFailedError
+from tinyjax.errors import CheckFailedError, TinyjaxError
+from tools.modules import module_of
 
 pytestmark = pytest.mark.usefixtures("each_tier")
 
@@ -222,3 +225,36 @@ def test_narrow_programs_stay_narrow() -> None:
     assert [str(x.dtype) for x in tinyjax.jit(program)(narrow, X)] == [
         *("float32", "float32", "float64", "float32")
     ]
+
+
+IMPORTS: Final = """
+import numbers
+from collections import abc
+from typing import *
+import numpy as np
+"""
+#: What a program may ask of the class of an argument.
+CLASS_QUERIES: Final = [
+    *("isinstance(x, np.ndarray)", "isinstance(x, np.floating)", "isinstance(x, float)"),
+    *("isinstance(x, (int, float))", "isinstance(x, numbers.Real)", "isinstance(x, abc.Iterable)"),
+    *("isinstance(x, abc.Sized)", "isinstance(x, abc.Container)", "isinstance(x, abc.Hashable)"),
+    *("isinstance(x, SupportsIndex)", "isinstance(x, (str, SupportsComplex))"),
+    *("isinstance(x, SupportsRound)", "isinstance(x, abc.Sequence | SupportsFloat)"),
+    *("isinstance(x, (str, abc.Sized))", "isinstance(x, object)", "isinstance(x, list)"),
+    *("type(x) is float", "type(x) is np.float64", "type(x) is np.ndarray", "np.isscalar(x)"),
+    *("x.__class__ is float", "x.__class__ is np.float64", "x.__class__ is np.ndarray"),
+    *("x.__class__.__name__ == 'ndarray'", "hasattr(x, '__len__')", "hasattr(x, 'shape')"),
+]
+
+
+@pytest.mark.parametrize("value", [2.0, np.float64(2.0), np.array([2.0])], ids=repr)
+@pytest.mark.parametrize("query", CLASS_QUERIES)
+def test_queries_of_classes_are_right_or_refused(query: str, value: Any, tmp_path: Path) -> None:
+    """An answer is that for the argument itself, of Python's classes or NumPy's."""
+    text = IMPORTS + f"f = lambda x: {query}\n"
+    program: Callable[[Any], bool] = module_of(text, tmp_path / "queries.py").f
+    expected = program(value)
+    with contextlib.suppress(TinyjaxError):
+        assert tinyjax.jit(program, control_flow="source")(value) == expected
+    with contextlib.suppress(TinyjaxError):
+        assert tinyjax.jit(source.capture(program))(value) == expected

@@ -284,6 +284,8 @@ def is_instance(value: Any, classes: Any) -> bool:
         return isinstance(value, classes)
     several = _flat(classes)
     unknown: tuple[type, ...] = (Array, np.ndarray)
+    own = {*Array.__mro__}
+    abstract = [one for one in several if not issubclass(one, (*unknown, np.generic))]
     if is_scalar(value):
         numbers = tuple([one for one in several if not issubclass(one, unknown)])
         what = f"whether it is a {several[0].__name__}"
@@ -291,9 +293,9 @@ def is_instance(value: Any, classes: Any) -> bool:
             return True
         if is_of_python(value):
             unknown = (Array,)
-        elif any(issubclass(Array, one) for one in several):
+        elif not own.isdisjoint(several):
             return True
-    elif any(issubclass(Array, one) for one in several):
+    elif not own.isdisjoint(several) or issubclass(np.ndarray, tuple(abstract)):
         return True
     else:
         unknown = (*unknown, np.generic)
@@ -342,9 +344,9 @@ def has_attribute(value: Any, name: str) -> bool:
 
 def attribute_of(value: Any, name: str, *default: Any) -> Any:
     """``getattr(value, name)``."""
+    if name == "__class__" and isinstance(value, Array):
+        return class_of(value)
     if is_scalar(value):
-        if name == "__class__":
-            return class_of(value)
         if default:
             return getattr(value, name) if has_attribute(value, name) else default[0]
         kind = number_class(value)
