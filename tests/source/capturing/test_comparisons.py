@@ -117,6 +117,9 @@ def function(x):
 ENTRIES: Final[dict[str, Callable[[Any], Any]]] = {
     "captured": lambda f: tinyjax.grad(source.capture(f)),
     "compiled": lambda f: tinyjax.jit(tinyjax.grad(source.capture(f))),
+    "mapped": lambda f: (
+        lambda x: tinyjax.vmap(tinyjax.grad(source.capture(f)))(np.stack([x + 0.25, x]))[1]
+    ),
     "read": source.grad,
 }
 
@@ -196,6 +199,10 @@ LOOKUPS: Final[tuple[str, ...]] = (
     "it = iter(KEYS)\n    if next(it) == x[0]: return VALUES[0]",
     "if x[0] - 0.0 == sum(KEYS): return VALUES[0]",
     "if max(KEYS) == x.max(): return VALUES[0]",
+    "if (x == WHOLE).all(): return VALUES[0]",
+    "if not np.any(WHOLE != x): return VALUES[0]",
+    "if x[0] == NUMBER: return VALUES[0]",
+    "if x[0] == LAST: return VALUES[0]",
 )
 LOOKING: Final = """
 import numpy as np
@@ -203,6 +210,9 @@ KEYS, VALUES, ARRAY, ALL = [1.5], [2.25], np.array([1.5, 2.5]), {{"x": 1.5, "y":
 class Model:
     x, y = 1.5, 2.25
 MODEL = Model()
+WHOLE, NUMBER, LAST = np.array([1.5, 0.5]), np.array(1.5), 1.5
+def renew():
+    global LAST
 def function(x, keys=KEYS):
     {lookup}
     return x[0] ** 2
@@ -214,6 +224,8 @@ def test_keys_that_are_only_read(lookup: str, tmp_path: Path) -> None:
     function = module_of(LOOKING.format(lookup=lookup), tmp_path / "looking.py").function
     for x in (np.array([1.5, 0.5]), np.array([1.25, 0.5])):
         for entry, lift in ENTRIES.items():
+            if entry == "mapped" and "ARRAY[i]" in lookup:
+                continue  # each example has a key of its own, which is traced, too
             with suppress(TinyjaxError):
                 np.testing.assert_allclose(lift(function)(x), [2 * x[0], 0.0], err_msg=entry)
 

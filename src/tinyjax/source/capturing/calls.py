@@ -1551,7 +1551,7 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
     equals = rewriting.DISPATCHERS["eq"]
     if isinstance(container, (np.ndarray, CapturedArray)) and ndarrays.is_traced((x, container)):
         equal = equals(container, x)
-        known = ndarrays.known_data(equal)
+        known = ndarrays.known_data(equal, runs.example)
         if known is not ndarrays.UNKNOWN and not has_literals:
             for i in np.flatnonzero(known) if known.shape == container.shape else ():
                 ndarrays.check_no_key(container.ravel()[i], x)
@@ -1567,6 +1567,20 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
 
 #: Classes of what finds items by their hash.
 _HASHED: Final = (set, frozenset, dict, KeysView)
+
+
+def _without_arrays(compare: Callable[[Any, Any], Any]) -> Any:
+    """Make the dispatcher of a comparison in which an operand has the name of a constant.
+
+    An array is none, since it may have changed.
+    """
+
+    def dispatch(x: Any, y: Any) -> Any:
+        if any(isinstance(z, np.ndarray) and not ndarrays.is_traced(z) for z in (x, y)):
+            ndarrays.check_no_key(x, y)
+        return compare(x, y)
+
+    return dispatch
 
 
 def _without_keys(apply: Callable[[Any, Any], Any], compare: Callable[[Any, Any], Any]) -> Any:
@@ -1745,6 +1759,7 @@ for _name in rewriting.COMPARISONS.values():
     rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
     if _name in rewriting.EQUALITIES:
         rewriting.DISPATCHERS[f"{_name}_of_values"] = _without_keys(_apply, _dispatch)
+        rewriting.DISPATCHERS[_name] = _without_arrays(_dispatch)
 for _name in rewriting.UNARY.values():
     _apply = getattr(operator, _name)
     rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _unary(_apply, _name)

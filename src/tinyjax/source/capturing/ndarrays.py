@@ -861,7 +861,7 @@ def check_no_key(x: Any, y: Any) -> None:
         CaptureError: it does.
     """
     if is_traced(x) is not is_traced(y) and {type(x), type(y)}.isdisjoint(_NO_KEYS):
-        data, kept = known_data(x), known_data(y)
+        data, kept = known_data(x, runs.example), known_data(y, runs.example)
         if data is not UNKNOWN is not kept and _is_same_key(data, kept):
             what = "whether a value equals one that the program holds, as keys of caches do,"
             raise runs.refusal(what, "Compute without the cache.")

@@ -17,7 +17,7 @@ import operator
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
@@ -210,7 +210,7 @@ def _rewrite(module: _Module, statement: ast.stmt, model: CodeType) -> None:
             old = compiled(statement)
             module.statements.remove(statement)  # which is changed
             bound = _bound([*module.imports, statement]) - module.rebound
-            new = _with_dispatchers(compiled(Rewriter(bound).visit(statement)))
+            new = _with_dispatchers(compiled(Rewriter(bound, module.rebound).visit(statement)))
     except (SyntaxError, ValueError, RecursionError):
         return
     _pair(old, new)
@@ -285,17 +285,21 @@ _OF_OBJECTS: Final = {
 _OF_FRAMES: Final = {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"}
 
 
-def _is_literal(node: ast.expr) -> bool:
-    """Return whether an expression is a constant of the program, such as ``-1`` or ``math.pi``."""
-    if isinstance(node, ast.UnaryOp):
-        return _is_literal(node.operand)
-    if isinstance(node, ast.Attribute):
-        return isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "numpy")
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
-
-
 class _Dispatching(ast.NodeTransformer):
     """Replaces operators, attributes and calls by calls of their dispatchers."""
+
+    #: The names that functions of the module bind again.
+    rebound: Set[str] = frozenset()
+
+    def _is_literal(self, node: ast.expr) -> bool:
+        """Return whether an expression is a constant of the program, as ``-1`` or ``math.pi``."""
+        if isinstance(node, ast.UnaryOp):
+            return self._is_literal(node.operand)
+        if isinstance(node, ast.Attribute):
+            return isinstance(node.value, ast.Name) and node.value.id in ("math", "np", "numpy")
+        if isinstance(node, ast.Name):
+            return node.id.isupper() and node.id not in self.rebound
+        return isinstance(node, ast.Constant)
 
     def _dispatch(
         self,
@@ -324,9 +328,9 @@ class _Dispatching(ast.NodeTransformer):
         return self._evaluate(node, self._dispatch(node, name, [node.operand]))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        is_literal = any(map(_is_literal, (node.left, *node.comparators)))
+        is_literal = any(map(self._is_literal, (node.left, *node.comparators)))
         items = getattr(node.comparators[0], "elts", (node,))
-        has_literals = _is_literal(node.left) or all(map(_is_literal, items))
+        has_literals = self._is_literal(node.left) or all(map(self._is_literal, items))
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             operands = [node.left, node.comparators[0], ast.Constant(has_literals)]
@@ -432,10 +436,12 @@ class Rewriter(_Dispatching):
 
     Args:
         bound: the names of the statement's own.
+        rebound: those that functions of the module bind again.
     """
 
-    def __init__(self, bound: set[str]) -> None:
+    def __init__(self, bound: set[str], rebound: Set[str]) -> None:
         self._bound = bound
+        self.rebound = rebound
         self._local: set[str] = set()
 
     def _evaluate(self, node: ast.expr, dispatched: ast.Call) -> ast.expr:
