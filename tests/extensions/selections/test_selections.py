@@ -32,6 +32,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
+from tinyjax._extensions.selections import backward
 
 Fun = Callable[..., Any]
 inf, nan = math.inf, math.nan
@@ -546,6 +547,31 @@ def test_nothing_is_chosen_that_was_not_multiplied() -> None:
     program = tinyjax.make_jaxpr(grad(loss))([jnp.ones((3, 3))] * 4, jnp.ones((2, 3)))
     assert str(program).count("select") == 8
     assert "not" not in [eqn.primitive.name for eqn in program.eqns]
+
+
+def test_what_has_no_mask_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks are looked for where a choice is, however much is computed before and behind."""
+    visits: list[int] = []
+    add = backward.MaskedTransposer._added
+
+    def added(self: Any, *args: Any) -> Any:
+        visits.append(1)
+        return add(self, *args)
+
+    monkeypatch.setattr(backward.MaskedTransposer, "_added", added)
+
+    def chosen(x: Any, n: int) -> Any:
+        y = jnp.where(x > 0, jnp.sqrt(x) * x, x)
+        for _ in range(n):
+            y = jnp.sin(y) * 0.5 + y * y
+        return jnp.sum(y)
+
+    counts = []
+    for n in (2, 30):
+        visits.clear()
+        grad(chosen)(jnp.array([0.5, 2.0]), n)
+        counts.append(len(visits))
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize("moves", [False, True])
