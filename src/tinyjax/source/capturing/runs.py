@@ -28,7 +28,7 @@ class Run:
 
     Attributes:
         refusals: what was refused. An error that the program catches refuses its result.
-        texts: the texts that traced values have been written as.
+        texts: the texts that traced values have been written as, by how they begin.
         stores: the containers that values have been stored in, by their identities.
         caches: the states of what cached functions reach, by the functions' identities.
         uses_tinyjax: whether the program has called a function of tinyjax itself.
@@ -41,7 +41,7 @@ class Run:
     """
 
     refusals: list[ConcretizationError] = attrs.field(factory=list)
-    texts: set[str] = attrs.field(factory=set)
+    texts: dict[str, set[str]] = attrs.field(factory=dict)
     stores: dict[int, Any] = attrs.field(factory=dict)
     caches: dict[int, dict[int, tuple[Any, bytes | None]]] = attrs.field(factory=dict)
     uses_tinyjax: bool = False
@@ -151,7 +151,7 @@ def note_text(text: str) -> None:
     """Note the text of a traced value, which is not to be read as a number again."""
     run = current.get()
     if run is not None:
-        run.texts.add(text)
+        run.texts.setdefault(text[:_SHORTEST_PART], set()).add(text)
 
 
 def check_no_texts() -> None:
@@ -180,14 +180,15 @@ def check_no_text(*values: object) -> None:
         raise refusal("a number that was written as text, to be read again,")
 
 
-def _has_text(value: object, texts: set[str]) -> bool:
+def _has_text(value: object, texts: dict[str, set[str]]) -> bool:
     if isinstance(value, (bytes, bytearray)):
         value = value.decode("latin-1")
     if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
         value = value.ravel().tolist()
     if isinstance(value, str):
-        return value in texts or any(
-            len(text) >= _SHORTEST_PART and text in value for text in texts
+        beginnings = {value[i : i + _SHORTEST_PART] for i in range(len(value) - _SHORTEST_PART + 1)}
+        return value in texts.get(value, ()) or any(
+            text in value for beginning in beginnings for text in texts.get(beginning, ())
         )
     return isinstance(value, (list, tuple)) and any(_has_text(item, texts) for item in value)
 
