@@ -281,6 +281,32 @@ def test_results_are_determined(function: Any) -> None:
         assert count > 0 or function not in facts._functions(facts._DETERMINED)
 
 
+def refuses(function: Any, args: list[Any]) -> bool:
+    """Return whether NumPy refuses a call."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            function(*args)
+        except Exception:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("function", ordered(facts._functions(facts._DETERMINED)), ids=name_of)
+def test_refusals_of_determined_do_not_depend_on_content(function: Any) -> None:
+    """Whether NumPy refuses several floats or truth values in arrays is a matter of types."""
+    contents: dict[type, list[float]] = {float: [0.5, 0.0, -2.0, np.nan, np.inf], bool: [1, 0]}
+    shapes = ((3,), (3, 3), (0,))
+    for count in (1, 2, 3):
+        for kinds in itertools.product(itertools.product(contents, shapes), repeat=count):
+            rows = [*itertools.product(*[contents[kind] for kind, _ in kinds])]
+            calls: list[list[Any]] = [
+                [np.full(shape, x, kind) for x, (kind, shape) in zip(row, kinds, strict=True)]
+                for row in (rows if count < 3 else rows[:: len(rows) // 5])
+            ]
+            assert len({refuses(function, args) for args in calls}) == 1, (function, kinds)
+
+
 @pytest.mark.parametrize("name", WRONG.split())
 def test_wrong_rows_are_found(name: str) -> None:
     """Functions whose results depend on sizes or values differ, or nothing is said of them."""

@@ -348,8 +348,8 @@ def number_of(x: Any) -> Any:
 
 def _is_number(x: Any) -> bool:
     kind = type(x)
-    is_own = is_captured_function(getattr(kind, "__float__", None))
-    return is_own and not issubclass(kind, (np.ndarray, Captured))
+    is_other = not issubclass(kind, (np.ndarray, Captured))
+    return is_other and is_captured_function(getattr(kind, "__float__", None))
 
 
 _ARRAYS: Final = (np.ndarray, np.generic, Captured, Array)
@@ -424,6 +424,11 @@ def _own_method(ufunc: np.ufunc, kind: type) -> Any:
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
+    result = ndarrays.apply_directly(g, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    if g in HANDLERS and ndarrays.are_plain((*args, *kwargs.values())):
+        return ndarrays.apply_function(g, args, kwargs)
     operands = [*_arrays_in((*args, *kwargs.values()))]
     for x in operands:
         protocol = _array_function_of(x)

@@ -329,6 +329,13 @@ if hasattr(_MULTIARRAY, "_array_converter"):  # from NumPy 2.1
 HANDLERS.update({function: functools.partial(by_source, function) for function in facts.BY_SOURCE})
 
 
+@around(np.diag)
+def _diag(function: Any, before: Any, v: Any, k: Any = 0) -> Any:
+    """Make a matrix of a vector at once; of a matrix the Python source gives a view."""
+    is_vector = getattr(v, "ndim", 0) == 1 and type(k) is int
+    return applied(function, (v, k), {}) if is_vector else before(v, k)
+
+
 _ARRAY_SETS: Final[Any] = importlib.import_module("numpy.lib._arraysetops_impl")
 if hasattr(_ARRAY_SETS, "_unique_hash"):  # from NumPy 2.3
     HANDLERS[_ARRAY_SETS._unique_hash] = lambda x, **options: (
@@ -766,7 +773,7 @@ def _scalar(x: Any, kind: Any = float) -> Any:
     if isinstance(value, Array):
         if kind is float and value.dtype.kind == "c":
             raise TypeError("must be real number, not complex")
-        return ndarrays.cast_to(value.reshape(()), kind)
+        return ndarrays.cast_to(value.reshape(()) if value.shape else value, kind)
     return kind(value) if isinstance(value, (int, np.generic, np.ndarray)) else value
 
 

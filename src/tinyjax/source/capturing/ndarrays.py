@@ -1485,14 +1485,16 @@ def of_values(
         values: their values.
         apply: the function, or an operator that is the same.
     """
-    if any(map(has_objects, values)):
+    is_double = True
+    for value in values:  # a loop runs faster than a generator, and most values are of 64 bits
+        if getattr(value, "dtype", _DOUBLE) is not _DOUBLE:
+            is_double = False
+    if not is_double and any(map(has_objects, values)):
         return apply(*map(as_objects, inputs))
     if ufunc is np.power and (base := _base_of_root(apply, *inputs)) is not None:
         return wrap_ufunc(np.sqrt, (base,))
-    for value in values:
-        if getattr(value, "dtype", _DOUBLE) is not _DOUBLE:
-            apply = with_dtypes_of_numpy(ufunc, inputs, apply)
-            break
+    if not is_double:
+        apply = with_dtypes_of_numpy(ufunc, inputs, apply)
     if ufunc is np.power and _is_small_integer(values[1]):
         result = values[0] ** int(values[1])
     elif ufunc is np.multiply or ufunc is np.true_divide:
@@ -1536,6 +1538,8 @@ def _scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any, is_quotient: bool)
     Its slope is infinite there. A program that overwrites the element, or takes an exponential of
     it, has a finite derivative.
     """
+    if type(x) is not np.ndarray and type(y) is not np.ndarray:
+        return apply(x, y)
     for data, other, is_divisor in ((x, y, False), (y, x, is_quotient)):
         if type(data) is np.ndarray and isinstance(other, Tracer) and data.dtype.kind in "biufc":
             infinite = data == 0 if is_divisor else ~np.isfinite(data)
@@ -1636,6 +1640,11 @@ def _is_small_integer(x: Any) -> bool:
 def has_objects(x: Any) -> bool:
     """Return whether a value is an array of objects, which may be traced numbers or arrays."""
     return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def are_plain(operands: Sequence[Any]) -> bool:
+    """Return whether arguments have no methods of the program's, and no objects that may."""
+    return _PLAIN_ARGUMENTS.issuperset(map(type, operands)) and not any(map(has_objects, operands))
 
 
 def as_objects(x: Any) -> Any:
@@ -1852,6 +1861,9 @@ def put_out(
 
 def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply a function of NumPy's to arguments of which some are under capture."""
+    result = apply_directly(func, args, kwargs)
+    if result is not NotImplemented:
+        return result
     for x in args:
         if is_array(x) and type(x) is not CapturedArray:
             if type(x).has_protocols:
@@ -1913,12 +1925,24 @@ def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         result = from_source[0](func, args, kwargs)  # which says what its result shares
         if result is not NotImplemented:
             return result
-    result = apply_to_traced(func, args, kwargs)
+    return _noted(func, args, kwargs, apply_to_traced(func, args, kwargs))
+
+
+def _noted(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
+    """Return the result of a function of NumPy's, after what is noted and checked of it."""
     if not kwargs.keys() - {"axis", "keepdims"} and is_captured(result):
         squares.follow(func, [*map(unwrap, args)], result._captured_value)
     for check in runs.checks:
         check(func, args, kwargs, result)
     return result
+
+
+def apply_directly(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply a function to such arguments as it took before; NotImplemented for others."""
+    if func in HANDLERS or func not in facts.FRESH:
+        return NotImplemented
+    result = _as_before(func, args, kwargs, _key_of_call(func, args, kwargs))
+    return result if result is NotImplemented else _noted(func, args, kwargs, result)
 
 
 def in_class(result: Any, model: Any, owner: CapturedArray) -> Any:
@@ -1992,6 +2016,10 @@ REFUSALS: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
 
 def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
+    key = _key_of_call(func, args, kwargs)
+    result = _as_before(func, args, kwargs, key)
+    if result is not NotImplemented:
+        return result
     args, kwargs = by_place(func, args, kwargs, 1)
     if len(args) > (position := position_of_out(func)):
         names = _parameters(func)[position:]
@@ -2008,11 +2036,16 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             kwargs = mapped(_as_weak, kwargs)
         result = wrap(with_values(func, args, kwargs))
         is_single = _holds(result, _is_single)
-        if is_single or func in facts.REORDERING or _holds((args, kwargs), _is_permuted):
+        needs_model = is_single or func in facts.REORDERING
+        is_direct = not needs_model
+        if needs_model or _holds((args, kwargs), _is_permuted):
             model = example_of(func, args, kwargs)
             if is_single and _is_wider(model, result):
                 result = wrap(with_values(func, _widened(args), _widened(kwargs)))
-            result = _as_model(result, model)
+            computed, result = result, _as_model(result, model)
+            is_direct = is_direct and result is computed and model is not None
+        if is_direct and _SOUND.get(key) is False and not _holds((args, kwargs), _is_special):
+            _DIRECT.add(key)
         if func in facts.POINTS and isinstance(result, (Captured, np.generic)):
             result = to_array(result)
     except REFUSALS as error:
@@ -2020,19 +2053,42 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return result if out is None else put_out(out, result, None, "unsafe")
 
 
+#: Calls of which only tinyjax's function says what they give, by what they are remembered by.
+_DIRECT: Final[set[Any]] = set()
+
+
+def _is_special(x: Any) -> bool:
+    """Return whether the class or the dtype of an argument changes what is done."""
+    return type(x) not in _PLAIN_ARGUMENTS or _is_single(x)
+
+
+def _as_before(func: Any, args: Sequence[Any], kwargs: Any, key: Any) -> Any:
+    """Apply tinyjax's function where that was all for such a call; otherwise NotImplemented."""
+    if key not in _DIRECT:
+        return NotImplemented
+    try:
+        result = wrap(func(*map(unwrap, args), **mapped(unwrap, kwargs)))
+    except REFUSALS:  # what it does not take is tried otherwise
+        return NotImplemented
+    if _holds(result, _is_single):
+        return NotImplemented
+    is_point = func in facts.POINTS and isinstance(result, (Captured, np.generic))
+    return to_array(result) if is_point else result
+
+
 def check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Raise what NumPy raises for a call."""
-    try:
-        key = func, _signature(args), _signature(kwargs)
-    except TypeError:  # of an argument that may change
-        key = None
+    key = _key_of_call(func, args, kwargs)
     depends = _SOUND.get(key)
     if depends is False:
         return
     example = functools.partial(_filled, ([*args], kwargs)) if depends is None else None
     failures = numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example)
     _check(failures)
-    if key is not None and len(_SOUND) < _MOST_SOUND:
+    if key is not None:
+        if len(_SOUND) >= _MOST_SOUND:
+            _SOUND.clear()
+            _DIRECT.clear()
         _SOUND[key] = failures != ()
 
 
@@ -2041,25 +2097,66 @@ _SOUND: Final[dict[Any, bool]] = {}
 _MOST_SOUND: Final = 10_000
 
 
-def _signature(x: Any) -> Any:
-    """Return the shapes and dtypes of what is traced in arguments, and the others with classes.
+def _key_of_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what a call is remembered by; None if an argument may change."""
+    has_content = func not in facts.DETERMINED
+    try:
+        options = _signature(kwargs, has_content) if kwargs else ()
+        return func, tuple([_signature(x, has_content) for x in args]), options
+    except TypeError:
+        return None
+
+
+def _signature(x: Any, has_content: bool) -> Any:
+    """Return the types of what is traced in an argument, and the others with classes.
+
+    Args:
+        x: the argument.
+        has_content: whether floats and truth values in arrays of data matter.
 
     Raises:
         TypeError: one is neither a number nor a text, and may change, or would be kept alive.
     """
-    if type(x) is dict:
-        return tuple([(name, _signature(item)) for name, item in x.items()])
-    if type(x) in _CONTAINERS:
-        return type(x), tuple(map(_signature, x))
-    if is_captured(x) and isinstance(x._captured_value, Array):
-        return type(x), x.shape, x.dtype
+    kind = type(x)
+    if issubclass(kind, Captured):
+        value = x._captured_value
+        if isinstance(value, Array):
+            strides = x.strides if value.ndim > 1 and _is_permuted(x) else None
+            return kind, value.shape, value.dtype, strides
+        return kind, _content(value, has_content)
+    if kind is dict:
+        return tuple([(name, _signature(item, has_content)) for name, item in x.items()])
+    if kind in _CONTAINERS:
+        return kind, tuple([_signature(item, has_content) for item in x])
+    if kind is np.ndarray:
+        return kind, _content(x, has_content)
     if x is not None and not isinstance(x, _UNCHANGING):
         raise TypeError("it may change")
-    return type(x), x
+    return kind, x
+
+
+def _content(array: HostArray, has_content: bool) -> Any:
+    """Return the type of an array of numbers, its layout, and what is in it if that matters.
+
+    Raises:
+        TypeError: that is too much, or they are no numbers.
+    """
+    kind = array.dtype.kind
+    has_content = has_content or kind not in "bfc" or array.size < 2  # which may be an option
+    if kind not in "biufc" or (has_content and array.nbytes > _SMALL_SIZE):
+        raise TypeError("it may change")
+    return array.shape, array.dtype, array.strides, array.tobytes() if has_content else None
 
 
 #: Classes of arguments that stay as they are.
 _UNCHANGING: Final = (int, float, complex, str, np.generic, np.dtype, type, type(Ellipsis))
+#: The bytes of the largest arrays of data that are compared with those of calls before.
+_SMALL_SIZE: Final = 256
+#: Classes of arguments of NumPy's functions that have no methods of the program's.
+_PLAIN_ARGUMENTS: Final = {
+    *(CapturedArray, CapturedScalar, CapturedFloat, CapturedBool, np.ndarray, type(None), type),
+    *(int, float, complex, bool, str, np.float64, np.int64, np.bool_, np.complex128),
+}
 
 
 def _check(failures: Iterable[numpy_errors.Failure]) -> None:
