@@ -107,3 +107,56 @@ def test_functions_of_objects(name: str, kind: str) -> None:
     np.testing.assert_allclose(slope, difference, rtol=1e-6)
     gradient = tinyjax.jit(tinyjax.grad(source.capture(f)))(x)
     np.testing.assert_allclose(np.asarray(gradient) @ way, difference, rtol=1e-6)
+
+
+WRITTEN: Final[dict[str, Callable[[Any], Any]]] = {
+    "arrays": lambda x: [x, x[:3] * x[0], np.outer(x, x)],
+    "arrays of one shape": lambda x: [x, x * 2.0, x * x],
+    "numbers": lambda x: [x[0], float(x[1]), 2.0],
+    "an array": lambda x: x[:3],
+    "a number": lambda x: x[0],
+    "data beside": lambda x: (x, "text", GRID),
+}
+PLACES: Final[dict[str, Any]] = {
+    "all": ...,
+    "a slice": slice(0, 3),
+    "places": [2, 0, 1],
+    "backwards": slice(None, None, -1),
+}
+
+
+def numbers_in(o: Any) -> Any:
+    items = [item for item in o.ravel() if not isinstance(item, str)]
+    return sum(np.sum(item * np.cos(np.arange(np.size(item)).reshape(np.shape(item))))
+               * (i + 1) for i, item in enumerate(items))  # fmt: skip
+
+
+@pytest.mark.parametrize("values", WRITTEN)
+@pytest.mark.parametrize("place", PLACES)
+def test_values_become_the_objects_that_numpy_makes_of_them(place: str, values: str) -> None:
+    def f(x: Any) -> Any:
+        o = np.empty(3, object)
+        o[PLACES[place]] = WRITTEN[values](x)
+        pairs = np.zeros((2, 2), object)
+        pairs[np.triu_indices(2)] = WRITTEN[values](x)
+        return numbers_in(o) + numbers_in(pairs)
+
+    x = np.array([1.3, 2.1, 0.7, 1.9])
+    slopes = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    gradient = tinyjax.grad(source.capture(f))
+    np.testing.assert_allclose(gradient(x), slopes, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(tinyjax.jit(gradient)(x), slopes, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "hstack", "vstack", "dstack", "array"])
+def test_objects_are_the_arrays_of_a_sequence(name: str) -> None:
+    def f(x: Any) -> Any:
+        o = np.empty((2, 2), object)
+        for place in np.ndindex(2, 2):
+            o[place] = x[: 3 + (name in ("concatenate", "hstack") and sum(place))] * place[0]
+        row = np.array([x, x[:2] * x[0]], dtype=object)
+        return sum(numbers_in(getattr(np, name)(items)) for items in o) + numbers_in(row)
+
+    x = np.array([1.3, 2.1, 0.7, 1.9, 0.4])
+    slopes = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)]
+    np.testing.assert_allclose(tinyjax.grad(source.capture(f))(x), slopes, rtol=1e-6, atol=1e-8)

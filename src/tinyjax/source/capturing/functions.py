@@ -106,7 +106,7 @@ def as_array(
     if not (is_captured(a) or is_traced(a)):
         return _of_data(a, dtype, order, copy, subok, ndmin)
     if is_of_objects:
-        return _objects(a)
+        return ndarrays.objects_by(lambda x: np.array(x, object, ndmin=ndmin), a)
     copy = None if copy is np._CopyMode.IF_NEEDED else copy
     made = a if is_array(a) else to_array(a)
     if dtype is not None and np.dtype(dtype) != made.dtype:
@@ -148,16 +148,6 @@ def _numbers_of(x: Any) -> Any:
     if type(x) is list or type(x) is tuple:
         return [_numbers_of(item) for item in x]
     return number_of(x)
-
-
-def _objects(x: Any) -> Any:
-    """Return numbers of a list as objects; a number, or those of an array, as Python's."""
-    if ndarrays.is_captured(x) or any(map(np.ndim, x)):
-        return ndarrays.as_objects(to_array(x))
-    objects = np.empty(len(x), object)
-    for place, number in enumerate(x):
-        objects[place] = number
-    return objects
 
 
 def _of_data(x: Any, dtype: Any, order: Any, copy: Any, subok: bool, ndmin: int) -> Any:

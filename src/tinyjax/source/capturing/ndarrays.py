@@ -1403,7 +1403,17 @@ def _write_outside(target: Any, key: Any, value: Any, how: str) -> None:
                 f"{list(target.shape)}), to be written to,",
                 "Make the array in the program, or pass it as an argument.",
             )
+    elif isinstance(target, np.ndarray) and is_traced(value):
+        places = np.broadcast_to(False, target.shape)[key]
+        if isinstance(places, np.ndarray):
+            value = objects_by(functools.partial(_objects_of_shape, places.shape), value)
     _write_data(target, key, plain(value), how)
+
+
+def _objects_of_shape(shape: tuple[int, ...], x: Any) -> Any:
+    objects = np.empty(shape, object)
+    objects[...] = x
+    return objects
 
 
 #: Universal functions that write, by the methods of ``.at``.
@@ -1656,11 +1666,46 @@ def as_objects(x: Any) -> Any:
         return mapped(as_objects, x)
     if not is_captured(x):
         return x
-    array = to_array(x)
-    objects = np.empty(array.shape, object)
-    for place in np.ndindex(array.shape):
-        objects[place] = number(array[place])
-    return objects
+    return objects_by(np.asarray, to_array(x))
+
+
+class _Item:
+    """A traced number, or one of an array, in a model of what NumPy makes objects of."""
+
+    __slots__ = ("array", "place")
+
+    def __init__(self, array: Any, place: Any = None) -> None:
+        self.array, self.place = array, place
+
+
+def objects_by(make: Callable[[Any], Any], x: Any) -> Any:
+    """Return the array of objects that NumPy makes of a value, in which arrays stay under capture.
+
+    Args:
+        make: makes the array of a model of the value.
+        x: the value, such as a list of traced arrays.
+    """
+    arrays: dict[int, tuple[Any, Any]] = {}
+
+    def model(x: Any) -> Any:
+        if type(x) in _CONTAINERS:
+            return mapped(model, x)
+        if not is_array(x):
+            return _Item(x) if is_captured(x) else x
+        items = np.empty(x.shape, object)
+        for place in np.ndindex(x.shape):
+            items[place] = _Item(x, place)
+        arrays[id(items)] = items, x
+        return items
+
+    made = make(model(x))
+    for place in np.ndindex(made.shape):
+        item = made[place]
+        if type(item) is _Item:
+            made[place] = item.array if item.place is None else number(item.array[item.place])
+        elif id(item) in arrays:
+            made[place] = arrays[id(item)][1]
+    return made
 
 
 def is_foreign(x: Any) -> bool:
@@ -1908,6 +1953,8 @@ def by_protocols(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 
 
 def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
+    if func in facts.OF_SEQUENCES and args and has_objects(args[0]):
+        args = ([*args[0]], *args[1:])  # arrays, which are the objects
     handler = HANDLERS.get(func)
     if handler is not None:
         return handler(*args, **kwargs)
