@@ -414,3 +414,36 @@ def test_polynomials_of_conjugate_roots_are_real(name: str) -> None:
     gradient = tinyjax.grad(source.capture(function))
     np.testing.assert_allclose(gradient(POINT), slopes, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(tinyjax.jit(gradient)(POINT), slopes, rtol=1e-6, atol=1e-8)
+
+
+def item_or_none(table: dict[Any, Any], key: Any) -> Any:
+    with suppress(KeyError):
+        return table[key]
+    return None
+
+
+LOOKUPS: Final[dict[str, Callable[[dict[Any, Any], Any], Any]]] = {
+    "get": lambda table, key: table.get(key),
+    "get of a default": lambda table, key: table.get(key, None),
+    "pop": lambda table, key: dict(table).pop(key, None),
+    "item": item_or_none,
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_keys_that_no_dictionary_has(name: str) -> None:
+    """A table without the key is a decision; one that has it may be a cache."""
+    for key_of in (float, np.float64, lambda number: (number, 1)):
+        table = {key_of(0.0): 1.0, key_of(2.0): 0.5}
+
+        def function(x: Any, table: Any = table, key_of: Any = key_of) -> Any:
+            value = LOOKUPS[name](table, key_of(x[0]))
+            return np.sin(x[0]) * x[1] if value is None else value
+
+        gradient = tinyjax.grad(source.capture(function))
+        expected = [np.cos(POINT[0]) * POINT[1], np.sin(POINT[0])]
+        np.testing.assert_allclose(gradient(POINT), expected)
+        np.testing.assert_allclose(tinyjax.jit(gradient)(POINT), expected)
+        for transformed in (gradient, tinyjax.jit(gradient)):
+            with pytest.raises(CaptureError, match="keys of caches"):
+                transformed(np.array([2.0, 1.0]))

@@ -619,6 +619,8 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(owner, (dict, set, frozenset)) and args:
         runs.check_no_text(*args if type(owner) is dict else ())
         args = (ndarrays.hashable(args[0]), *args[1:])
+        if type(owner) is dict and g.__name__ in ("get", "pop") and _is_no_key(owner, args[0]):
+            args = (object(), *args[1:])
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
@@ -1267,7 +1269,10 @@ def item(owner: Any, key: Any) -> Any:
     if kind in _PLAIN:
         if kind is dict:
             runs.check_no_text(key)
-            return owner[ndarrays.hashable(key)]
+            key = ndarrays.hashable(key)
+            if _is_no_key(owner, key):
+                raise KeyError(key)
+            return owner[key]
         return owner[ndarrays.key_of(key)] if kind is list or kind is tuple else owner[key]
     if issubclass(kind, dict):
         key = ndarrays.hashable(key)
@@ -1568,6 +1573,19 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
     if has_literals:
         return any(equals(x, item) for item in container)
     return x in ([*container] if is_hashed else container)
+
+
+def _is_no_key(owner: dict[Any, Any], key: Any) -> bool:
+    """Return whether a key has traced floats, and equals none of a dictionary.
+
+    Raises:
+        CaptureError: it equals one, as a key of a cache does.
+    """
+    return (
+        type(key) not in _NUMBERS_OF_DATA
+        and ndarrays.is_traced(key)
+        and (not contains(key, owner, has_literals=False))
+    )
 
 
 #: Classes of what finds items by their hash.
