@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from scipy import interpolate as si, ndimage
+from scipy import interpolate as si, ndimage, optimize, special
 from scipy.spatial.transform import Rotation, Slerp
 
 import tinyjax
@@ -39,7 +39,32 @@ def pair(x: Any) -> Any:
     return np.stack([0.3 * x[:3], 0.1 * x[3:6]])
 
 
+def cubic(v: Any, x: Any) -> Any:
+    return v**3 - x[0] - v * x[1]
+
+
+def bracketed(find: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return what finds roots between two numbers, with options by place and by name."""
+
+    def roots(x: Any) -> Any:
+        root, report = find(cubic, 0.5, 5.0, (x,), 1e-12, maxiter=200, full_output=True)
+        again = find(lambda v: cubic(v, x), 0.5, 5.0)
+        return np.array([root, again * x[2], report.root if report.converged else 0.0])
+
+    return roots
+
+
+ROOTS: Final = [optimize.bisect, optimize.brenth, optimize.brentq, optimize.ridder]
+ORDERS: Final = np.arange(7, dtype=np.int32)
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{f.__name__: bracketed(f) for f in ROOTS},
+    "fsolve of a tuple": lambda x: optimize.fsolve(
+        lambda v: [v[0] ** 2 - x[1], v[1] - v[0]], (x[1], 1)
+    ),
+    "root from where no slope is finite": lambda x: (
+        optimize.root(lambda v: v**0.8 - x[0], np.zeros(1)).x
+    ),
+    "polynomials of integer orders": lambda x: special.eval_hermite(ORDERS, x / 9.0),
     "splrep": lambda x: si.splrep(ENDS, x)[1],
     "splev": lambda x: si.splev(PLACES, si.splrep(ENDS, x)),
     "splev of a slope": lambda x: si.splev(PLACES, si.splrep(ENDS, x, k=4), der=1),

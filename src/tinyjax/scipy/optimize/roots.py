@@ -155,6 +155,8 @@ def root(
 
     def search(consts: Sequence[Array], start: HostArray) -> tuple[HostArray, Any]:
         jac = on_host.for_scipy(slopes, consts) if _METHODS[method] else None
+        if jac is not None and not np.all(np.isfinite(jac(start))):
+            jac = None  # a difference is finite, as where x**0.8 is zero
         found = on_host.scipy_optimize().root(
             on_host.for_scipy(values, consts),
             start,

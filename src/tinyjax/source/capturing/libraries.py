@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import MethodType
 from typing import Any, Final
 
@@ -91,6 +92,30 @@ def _where_equal(ours: Any) -> Any:
     return own
 
 
+def _bracketed(g: Any, *args: Any, **options: Any) -> Any:
+    """Find a root between two numbers, by one of SciPy's methods in C."""
+    f, a, b, arguments, xtol, rtol, maxiter, is_full, _ = _bound(g, args, options)
+    arguments = arguments if type(arguments) is tuple else (arguments,)
+    problem = (f, arguments, g.__name__, (a, b))
+    limits = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+    result = ndarrays.with_values(tinyjax.scipy.optimize.root_scalar, problem, limits)
+    if ndarrays.known_data(result.converged, runs.example) == np.False_:
+        raise runs.refusal(f"{g.__name__} that does not converge")
+    root, converged, *counts = map(ndarrays.wrap, result)
+    if not is_full:
+        return root
+    report = importlib.import_module("scipy.optimize").RootResults(root, *counts, 0, g.__name__)
+    report.converged = converged
+    return root, report
+
+
+def _bound(g: Any, args: Sequence[Any], options: dict[str, Any]) -> Iterator[Any]:
+    """Yield the arguments of a function, also those that it has by default."""
+    bound = inspect.signature(g).bind(*args, **options)
+    bound.apply_defaults()
+    yield from bound.arguments.values()
+
+
 def _fractional_power(a: Any, p: Any) -> Any:
     linalg = tinyjax.scipy.linalg
     return linalg.expm(p * linalg.logm(a))
@@ -174,6 +199,10 @@ _OWN: Final[dict[str, Any]] = {
     "scipy.linalg._solvers.solve_discrete_are": _riccati,
     "scipy.linalg._decomp_qr.rq": _where_equal(_rq),
     "scipy.linalg._matfuncs.fractional_matrix_power": _where_equal(_fractional_power),
+    **{
+        f"scipy.optimize._zeros_py.{x}": _bracketed
+        for x in ("bisect", "brenth", "brentq", "ridder")
+    },
     **dict.fromkeys(_OF_MASKS, _of_mask),
     "scipy.signal._peak_finding_utils._local_maxima_1d": _peaks,
     "scipy.signal._peak_finding_utils._select_by_peak_distance": _peaks,
@@ -271,7 +300,7 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if ours is None:
         return NotImplemented
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
-        args = (args[0], np.atleast_1d(args[1]), *args[2:])
+        args = (args[0], calls.call(np.atleast_1d, args[1]), *args[2:])
     overwritten = overwriting.overwritten(g, args, kwargs)
     arguments = args, kwargs
     args, kwargs = _without_neutral(g, args, kwargs)

@@ -1616,7 +1616,7 @@ def _kind_of_operand(x: Any, value: Any) -> Any:
 def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
     """Return the dtypes of operands, and that of the first result.
 
-    Integers of which floats are computed become floats.
+    Integers alone of which floats are computed become floats.
 
     Raises:
         TypeError: NumPy does not take operands of these kinds.
@@ -1629,8 +1629,8 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
             raise
         return (*kinds, None)
     *operands, out = dtypes[: ufunc.nin + 1]
-    is_float = out.kind in "fc" and ufunc is not np.ldexp
-    return [*[out if is_float and x.kind in "biu" else x for x in operands], out]
+    is_quotient = out.kind in "fc" and all(x.kind in "biu" for x in operands)
+    return [*[out if is_quotient else x for x in operands], out]
 
 
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
