@@ -294,7 +294,7 @@ def refuses(function: Any, args: list[Any]) -> bool:
 
 @pytest.mark.parametrize("function", ordered(facts._functions(facts._DETERMINED)), ids=name_of)
 def test_refusals_of_determined_do_not_depend_on_content(function: Any) -> None:
-    """Whether NumPy refuses several floats or truth values in arrays is a matter of types."""
+    """NumPy refuses arrays of several floats or truth values by their types alone."""
     contents: dict[type, list[float]] = {float: [0.5, 0.0, -2.0, np.nan, np.inf], bool: [1, 0]}
     shapes = ((3,), (3, 3), (0,))
     for count in (1, 2, 3):

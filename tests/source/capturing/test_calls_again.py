@@ -58,7 +58,7 @@ def test_repeated_calls_give_the_same() -> None:
 
 
 def test_handlers_apply_to_calls_made_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a function is to do from now on it does, though it was called before."""
+    """Let a new handler apply to calls that were made before it."""
     captured = source.capture(np.cumsum)
     assert np.asarray(tinyjax.vjp(captured, X)[0])[1] == X[0, 0] + X[0, 1]
     monkeypatch.setitem(ndarrays.HANDLERS, np.cumsum, lambda x: x.ravel() * 2)
@@ -66,7 +66,7 @@ def test_handlers_apply_to_calls_made_before(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_numpy_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What NumPy says of a call is not looked up again, whatever is in the arrays of data."""
+    """Look up once what NumPy says of a call, whatever is in the arrays of data."""
 
     def program(x: Any) -> Any:
         total = 0.0

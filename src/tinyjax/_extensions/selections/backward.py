@@ -110,6 +110,12 @@ class MaskedTransposer:
         is_free = self._masks.keys().isdisjoint((*eqn.out_binders, *eqn.inputs))
         if is_free and not (eqn.primitive.selects or programs.may_be_crossed(eqn)):
             return self._rule(eqn, cotangents, operands)
+        return self._apply_with_masks(eqn, cotangents, operands)
+
+    def _apply_with_masks(
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
+        """Apply the transpose rule of an equation that has masks, or that they may begin at."""
         masks = [self._masks.pop(var, None) for var in eqn.out_binders]
         depth = max(map(self._depths.pop, eqn.out_binders, repeat(0)), default=0)
         if any(masks):

@@ -38,7 +38,11 @@ def call(call_function: Callable[..., Any], g: Any, args: Any, kwargs: Any) -> A
         return call_function(g.__wrapped__, *args, **kwargs)
     for value, state in run.caches.get(id(g), {}).values():
         if state is None or _state_of(value) != state:
-            raise _refusal(g, "gives what an earlier call has computed")
+            raise _refusal(
+                g,
+                "gives what an earlier call has computed, and what it reads, changes or returns "
+                "has changed since, or is not known to capture",
+            )
     before = [(x, _state_of(x)) for x in (g.__wrapped__, *_changing((args, kwargs)))]
     result = call_function(g.__wrapped__, *args, **kwargs)
     states = run.caches.setdefault(id(g), {})
@@ -57,15 +61,13 @@ def check_method(g: Any, name: str) -> None:
     if run is None or id(g) not in run.caches:
         return
     if name != "cache_clear":
-        raise _refusal(g, "counts its calls")
+        raise _refusal(g, "counts calls, which capture makes whatever the cache has")
     del run.caches[id(g)]
 
 
 def _refusal(g: Any, what: str) -> CaptureError:
-    error = CaptureError(
-        f"{g.__name__}(), of functools.lru_cache, {what}, and what it reads, changes or returns "
-        "has changed since, or is not known to capture. Compute without the cache."
-    )
+    name = getattr(g, "__name__", "a function")
+    error = CaptureError(f"{name}(), of functools.lru_cache, {what}. Compute without the cache.")
     return runs.note_refusal(error.at(frames.user_location()))
 
 

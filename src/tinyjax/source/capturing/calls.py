@@ -588,8 +588,6 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if issubclass(type(owner), Captured):
         return g(*args, **kwargs)
     of_class = getattr(g, "__objclass__", type(owner))
-    if of_class is caches.CACHED:
-        caches.check_method(owner, g.__name__)
     is_unbound = type(g) in _UNBOUND
     if of_class is object and g.__name__ == "__getattribute__":
         owner, name = args if is_unbound else (owner, *args)
@@ -664,6 +662,7 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
 def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
     """Call a method in C of another object."""
     runs.check_draw(g, args)
+    caches.check_method(owner, g.__name__)
     if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:

@@ -1972,10 +1972,10 @@ def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         result = from_source[0](func, args, kwargs)  # which says what its result shares
         if result is not NotImplemented:
             return result
-    return _noted(func, args, kwargs, apply_to_traced(func, args, kwargs))
+    return _with_checks(func, args, kwargs, apply_to_traced(func, args, kwargs))
 
 
-def _noted(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
+def _with_checks(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
     """Return the result of a function of NumPy's, after what is noted and checked of it."""
     if not kwargs.keys() - {"axis", "keepdims"} and is_captured(result):
         squares.follow(func, [*map(unwrap, args)], result._captured_value)
@@ -1989,7 +1989,7 @@ def apply_directly(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     if func in HANDLERS or func not in facts.FRESH:
         return NotImplemented
     result = _as_before(func, args, kwargs, _key_of_call(func, args, kwargs))
-    return result if result is NotImplemented else _noted(func, args, kwargs, result)
+    return result if result is NotImplemented else _with_checks(func, args, kwargs, result)
 
 
 def in_class(result: Any, model: Any, owner: CapturedArray) -> Any:

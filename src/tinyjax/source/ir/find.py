@@ -60,8 +60,7 @@ def origin_of(filename: str) -> Origin | None:
 #: What is said of a function of ``functools.lru_cache`` with an argument that has a derivative.
 OF_CACHE: Final = (
     "functools.lru_cache with an argument that has a derivative is not taken by tinyjax.source: "
-    "what the cache has may change. Compute without the cache, or capture the function: "
-    "source.capture(f)."
+    "what the cache has may change. Compute without the cache."
 )
 
 
