@@ -2402,6 +2402,10 @@ def f(x):
         print(x[0])
     return float(out.getvalue()) * x[1]
 
+## text_of_numpy
+def f(x):
+    return np.sum(np.char.mod("%.3f", x).astype(float) * x)
+
 ## text_43
 def f(x):
     import tempfile
