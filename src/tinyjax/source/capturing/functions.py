@@ -743,7 +743,7 @@ def _isinstance(x: Any, classes: Any) -> bool:
     if isinstance(classes, abc.ABCMeta) and is_captured(x):  # which has more methods than it shows
         kind: Any = x.__class__
         if kind.__module__ in ("builtins", "numpy"):
-            x = np.ones(1) if kind is np.ndarray else kind(1)
+            x = np.ones((1, 1)).view(kind) if issubclass(kind, np.ndarray) else kind(1)
     return isinstance(x, classes)
 
 
