@@ -81,7 +81,7 @@ def _rows(table: str) -> list[list[str]]:
 def test_changes_of_what_a_cached_function_reads(
     row: list[str], place: str, tmp_path: Path
 ) -> None:
-    """What changes between calls, or in each, is not in results of the cache."""
+    """Results of a cache with what has changed between calls, or in each, are refused."""
     name, made, read, change = row
     if name == "number" and place == "inside":
         change = f"nonlocal s; {change}"
@@ -94,7 +94,7 @@ UNCHANGED: Final = [row for row in _rows(STATES) if row[3] != "pass"]
 
 @pytest.mark.parametrize("row", UNCHANGED, ids=lambda row: row[0])
 def test_what_a_cached_function_reads_may_be_anything(row: list[str], tmp_path: Path) -> None:
-    """What does not change is taken."""
+    """Take a function that reads what does not change."""
     text = PROGRAM.format(made=row[1], read=row[2], inside="pass", between="pass")
     results = dict(outcomes(Subject(IMPORTS + text, tmp_path)))
     assert not results["captured"]

@@ -250,7 +250,7 @@ CLASS_QUERIES: Final = [
 @pytest.mark.parametrize("value", [2.0, np.float64(2.0), np.array([2.0])], ids=repr)
 @pytest.mark.parametrize("query", CLASS_QUERIES)
 def test_queries_of_classes_are_right_or_refused(query: str, value: Any, tmp_path: Path) -> None:
-    """An answer is that for the argument itself, of Python's classes or NumPy's."""
+    """Queries say what they say of the argument itself, of Python's classes or NumPy's."""
     text = IMPORTS + f"f = lambda x: {query}\n"
     program: Callable[[Any], bool] = module_of(text, tmp_path / "queries.py").f
     expected = program(value)

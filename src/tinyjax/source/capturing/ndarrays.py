@@ -860,11 +860,15 @@ def check_no_key(x: Any, y: Any) -> None:
     Raises:
         CaptureError: it does.
     """
-    if is_traced(x) is not is_traced(y) and {type(x), type(y)}.isdisjoint(_NO_KEYS):
+    if _may_vary(x) is not _may_vary(y) and {type(x), type(y)}.isdisjoint(_NO_KEYS):
         data, kept = known_data(x, runs.example), known_data(y, runs.example)
         if data is not UNKNOWN is not kept and _is_same_key(data, kept):
             what = "whether a value equals one that the program holds, as keys of caches do,"
             raise runs.refusal(what, "Compute without the cache.")
+
+
+def _may_vary(x: Any) -> bool:
+    return is_traced(x) and _holds(x, lambda item: runs.may_vary(unwrap(item)))
 
 
 #: Classes of what is no float, and holds none.

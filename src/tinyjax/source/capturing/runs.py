@@ -257,6 +257,11 @@ def example(value: Any) -> HostArray | None:
     return first
 
 
+def may_vary(value: Any) -> bool:
+    """Return whether a value may have a derivative, which one that is only of a batch has not."""
+    return may_vary(value.val) if isinstance(value, BatchTracer) else isinstance(value, Tracer)
+
+
 def is_staged(value: Any) -> bool:
     """Return whether a compiled program will compute a value, so that decisions need guards."""
     value = _innermost(value)
