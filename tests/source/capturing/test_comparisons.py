@@ -431,7 +431,8 @@ OF_TABLES: Final[dict[str, Callable[[dict[Any, Any], Any], Any]]] = {
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_keys_that_no_dictionary_has(name: str) -> None:
     """A table without the key is a decision; one that has it may be a cache."""
-    for key_of in (float, np.float64, lambda number: (number, 1)):
+    kinds: tuple[Callable[[Any], Any], ...] = (float, np.float64, lambda number: (number, 1))
+    for key_of in kinds:
         table = {key_of(0.0): 1.0, key_of(2.0): 0.5}
 
         def function(x: Any, table: Any = table, key_of: Any = key_of) -> Any:

@@ -150,3 +150,50 @@ def test_dataclasses_that_convert_what_they_have(name: str) -> None:
         tinyjax.grad(source.capture(function))(POINT), [2 * 0.7 * 1.3, 0.49, 0.0]
     )
     assert type(made[-1]) is DATACLASSES[name]
+
+
+class Scale:
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def apply(self, v: Any) -> Any:
+        return v * self.number
+
+
+def by_cell(scale: Scale) -> Callable[[Any], Any]:
+    return lambda v: scale.apply(v) * 1.0
+
+
+def by_default(scale: Scale) -> Callable[[Any], Any]:
+    def apply(v: Any, own: Scale = scale) -> Any:
+        return own.apply(v)
+
+    return apply
+
+
+def by_list(scale: Scale) -> Callable[[Any], Any]:
+    scales = [scale]
+    return lambda v: scales[0].apply(v) * 1.0
+
+
+def by_function(scale: Scale) -> Callable[[Any], Any]:
+    apply = scale.apply
+    return lambda v: apply(v) * 1.0
+
+
+CALLBACKS: Final[dict[str, Callable[[Scale], Callable[[Any], Any]]]] = {
+    "cell": by_cell,
+    "default": by_default,
+    "partial": lambda scale: functools.partial(Scale.apply, scale),
+    "method": lambda scale: scale.apply,
+    "list": by_list,
+    "function in a cell": by_function,
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_vectorized_functions_that_reach_traced_numbers(name: str) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.vectorize(CALLBACKS[name](Scale(x)), otypes=[float])(np.array([0.2, 0.3])))
+
+    np.testing.assert_allclose(tinyjax.grad(source.capture(f))(2.0), 0.5)

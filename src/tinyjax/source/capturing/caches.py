@@ -84,13 +84,13 @@ def _state_of(x: Any) -> bytes | None:
     """Return all that a value reaches, as bytes; None where something is not known."""
     buffer = io.BytesIO()
     try:
-        _Writer(buffer, pickle.HIGHEST_PROTOCOL).dump(x)
+        _StateWriter(buffer, pickle.HIGHEST_PROTOCOL).dump(x)
     except Exception:  # of a method of any class
         return None
     return buffer.getvalue()
 
 
-class _Writer(pickle.Pickler):
+class _StateWriter(pickle.Pickler):
     """Writes functions, with what they read, classes, and values under capture, too."""
 
     def __init__(self, buffer: io.BytesIO, protocol: int) -> None:

@@ -88,7 +88,7 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = g(*args)
         is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
         return result if is_held else follow(result)
-    return CALLS.get(kind, _call_object)(g, args, kwargs)
+    return _CALLS.get(kind, _call_object)(g, args, kwargs)
 
 
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
@@ -208,7 +208,7 @@ def _call_method(g: MethodType, args: Any, kwargs: Any) -> Any:
             return result
     if isinstance(owner, random.Random):
         runs.check_draw(fun, (owner, *args))
-    return CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
+    return _CALLS.get(type(fun), _call_object)(fun, (owner, *args), kwargs)
 
 
 def objects_of(x: Any) -> list[Any]:
@@ -522,7 +522,7 @@ def _array_function_of(x: Any) -> Any:
 
 
 #: How objects of a class are called; others as ``_call_object`` does.
-CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
+_CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
     FunctionType: _call_function,
     MethodType: _call_method,
     np.ufunc: _call_ufunc,
@@ -530,7 +530,13 @@ CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
 }
 
 
+#: How objects in C that stand for operations are called, after those with a rule.
+OPERATIONS: Final[dict[type, Callable[..., Any]]] = {}
+
+
 def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
+    if kind in OPERATIONS:
+        return OPERATIONS[kind](g, *args, **kwargs)
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
     if kind is caches.CACHED:
@@ -1459,7 +1465,6 @@ def _gives_data(owner: Any, path: str, count: int | None, names: Sequence[Any]) 
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
-    inherited = getattr(object, method, None)
     ufunc = ndarrays.OPERATORS[method]
 
     def dispatch(x: Any, y: Any) -> Any:
@@ -1477,15 +1482,14 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return of_objects(x, y, first, second)
         return _apply_to_others(apply, ufunc, x, y)
 
+    own_methods = functools.partial(_own_methods, method, reflected)
+
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
             return dispatch(x, ndarrays.of_python(y))  # NumPy takes it as a number
         if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
             x = ndarrays.number(x)  # NumPy gives the object a number of Python's
-        own, other = getattr(type(x), method, None), getattr(second, reflected, None)
-        if first is second and inherited is None:  # Python reflects comparisons only
-            other = None
-        own = None if own is inherited or type(x) is not first else own
+        own, other = own_methods(x, first, second)
         if is_captured_function(getattr(type(own), _CALL, None)):
             return call(attribute(x, method), y)
         if _is_by_protocol(first, second) or (own is None and _is_by_protocol(second, first)):
@@ -1500,6 +1504,15 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         return _call_ufunc(ufunc, (x, y), {}) if is_by_ufunc else apply(x, y)
 
     return dispatch
+
+
+def _own_methods(method: str, reflected: str, x: Any, first: type, second: type) -> tuple[Any, Any]:
+    """Return the methods of two classes for an operator; None where there is none to call."""
+    inherited = getattr(object, method, None)
+    own, other = getattr(type(x), method, None), getattr(second, reflected, None)
+    if first is second and inherited is None:  # Python reflects comparisons only
+        other = None
+    return None if own is inherited or type(x) is not first else own, other
 
 
 def _is_by_ufunc(x: Any, y: Any) -> bool:

@@ -39,9 +39,9 @@ from tinyjax.source.capturing.calls import (
     by_source,
     call,
     iterate,
+    may_reach_captured,
     native,
     number_of,
-    reaches_captured,
     with_array,
 )
 from tinyjax.source.capturing.ndarrays import (
@@ -576,7 +576,7 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if self.signature is not None or kwargs or self.excluded:
         own: Any = np.vectorize.__call__
         return (rewriting.rewritten(own) or own)(self, *args, **kwargs)
-    if not is_traced(args) and not reaches_captured(self.pyfunc):
+    if not is_traced(args) and not may_reach_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
     flats = [*map(np.ravel, arrays)]

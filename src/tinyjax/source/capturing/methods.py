@@ -119,22 +119,22 @@ def _power(base: Any, exp: Any, mod: Any = None) -> Any:
     return rewriting.DISPATCHERS["pow"](base, exp) if mod is None else pow(base, exp, mod)
 
 
-def _get_items(getter: Any, args: Any, _: Any) -> Any:
-    items = [calls.item(args[0], key) for key in getter.__reduce__()[1]]
+def _get_items(getter: Any, owner: Any) -> Any:
+    items = [calls.item(owner, key) for key in getter.__reduce__()[1]]
     return tuple(items) if len(items) > 1 else items[0]
 
 
-def _get_attributes(getter: Any, args: Any, _: Any) -> Any:
+def _get_attributes(getter: Any, owner: Any) -> Any:
     paths = [path.split(".") for path in getter.__reduce__()[1]]
-    values = [functools.reduce(calls.attribute, path, args[0]) for path in paths]
+    values = [functools.reduce(calls.attribute, path, owner) for path in paths]
     return tuple(values) if len(values) > 1 else values[0]
 
 
-def _call_named(caller: Any, args: Any, _: Any) -> Any:
+def _call_named(caller: Any, owner: Any) -> Any:
     make, arguments = caller.__reduce__()
     named: dict[str, Any] = getattr(make, "keywords", {})
     ordered: tuple[Any, ...] = (*getattr(make, "args", ()), *arguments)
-    return call(calls.attribute(args[0], ordered[0]), *ordered[1:], **named)
+    return call(calls.attribute(owner, ordered[0]), *ordered[1:], **named)
 
 
 HANDLERS.update(
@@ -151,6 +151,10 @@ HANDLERS.update(
         operator.truth: functools.partial(call, bool),
     }
 )
-calls.CALLS[operator.itemgetter] = _get_items
-calls.CALLS[operator.attrgetter] = _get_attributes
-calls.CALLS[operator.methodcaller] = _call_named
+calls.OPERATIONS.update(
+    {
+        operator.itemgetter: _get_items,
+        operator.attrgetter: _get_attributes,
+        operator.methodcaller: _call_named,
+    }
+)
