@@ -622,9 +622,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
         return _followed(g, args, kwargs)
     if isinstance(owner, (dict, set, frozenset)) and args:
         runs.check_no_text(*args if type(owner) is dict else ())
-        args = (ndarrays.hashable(args[0]), *args[1:])
-        if type(owner) is dict and g.__name__ in ("get", "pop") and _is_no_key(owner, args[0]):
-            args = (object(), *args[1:])
+        args = (_key_for(g, owner, args[0]), *args[1:])
     if type(owner) is list and g.__name__ == "sort":
         return HANDLERS[list.sort](owner, *args, **kwargs)
     if owner is not None and not isinstance(owner, ModuleType):
@@ -1585,6 +1583,13 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
     if has_literals:
         return any(equals(x, item) for item in container)
     return x in ([*container] if is_hashed else container)
+
+
+def _key_for(method: Any, owner: Any, key: Any) -> Any:
+    """Return a key for a method of a container: for one that no key equals, an object."""
+    key = ndarrays.hashable(key)
+    is_lookup = type(owner) is dict and method.__name__ in ("get", "pop")
+    return object() if is_lookup and _is_no_key(owner, key) else key
 
 
 def _is_no_key(owner: dict[Any, Any], key: Any) -> bool:
