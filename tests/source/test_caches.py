@@ -9,7 +9,7 @@ from entries import Subject, check, outcomes
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 IMPORTS: Final = """
-import functools, itertools, random
+import abc, functools, itertools, random
 from types import SimpleNamespace
 import numpy as np
 """
@@ -24,6 +24,7 @@ traced      | s = x * 2.0                            | s[1]           | s[1] = x
 view        | t = x * 2.0; s = t[1:]                 | s[0]           | t[1] = 1.0
 object      | s = SimpleNamespace(a=1.5)             | s.a            | s.a = x[3]
 class       | s = type("S", (), {"a": 1.5})          | s.a            | s.a = 2.5
+abstract    | s = abc.ABCMeta("S", (), {"a": 1.5})   | s.a            | s.a = 2.5
 inner       | t = [1.5]; s = lambda: t[0]            | s()            | t[0] = 2.5
 default     | s = lambda t=[1.5]: t[0]               | s()            | s.__defaults__[0][0] = 2.5
 attribute   | s = lambda: s.a; s.a = 1.5             | s.a            | s.a = 2.5

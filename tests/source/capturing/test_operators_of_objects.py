@@ -221,6 +221,7 @@ FUNCTIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "groupby": lambda b, x: sum([key for key, _ in itertools.groupby([x, x], b)]),
     "filterfalse": lambda b, x: len([*itertools.filterfalse(b, [0.0, 1.0])]) * x,
     "copy": lambda b, x: copy.copy(b).w * x,
+    "deepcopy of a list": lambda b, x: copy.deepcopy([x * np.ones(2), b.w])[0].sum(),
     "deepcopy": lambda b, x: copy.deepcopy(b).w * x,
 }
 

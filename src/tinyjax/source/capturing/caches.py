@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import io
+import operator
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -122,9 +124,7 @@ def _parts_of(x: Any) -> Any:
     if isinstance(x, CACHED):
         return x.__wrapped__
     if isinstance(x, type):
-        package = runtime.module_of_class(x).partition(".")[0]  # tinyjax if type() is called here
-        is_library = package in rewriting.AS_THEY_ARE - {"tinyjax"}
-        return None if is_library else {k: v for k, v in vars(x).items() if _is_state(k, v)}
+        return None if _is_of_library(x) else {k: v for k, v in vars(x).items() if _is_state(k, v)}
     if type(x) is not FunctionType or not rewriting.is_captured_function(x):
         return None
     read: list[Any] = []
@@ -138,9 +138,19 @@ def _parts_of(x: Any) -> Any:
     return read, x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__
 
 
+def _is_of_library(kind: type) -> bool:
+    """Return whether a class is one that a library defines, not one that it made for a program."""
+    module = runtime.module_of_class(kind)
+    try:
+        named = operator.attrgetter(kind.__qualname__)(sys.modules.get(module))
+    except AttributeError:
+        return False
+    return named is kind and module.partition(".")[0] in rewriting.AS_THEY_ARE
+
+
 def _is_state(name: str, x: Any) -> bool:
     """Return whether a program may change an attribute of a class."""
-    is_own = name.startswith("__") and name.endswith("__")
+    is_own = name == "_abc_impl" or (name.startswith("__") and name.endswith("__"))
     return type(x) is FunctionType or not (is_own or hasattr(type(x), "__get__"))
 
 

@@ -46,11 +46,11 @@ def _by_method(function: Any, before: Any, *args: Any, **kwargs: Any) -> Any:
 
 @around(copy.copy, copy.deepcopy)
 def _copy(function: Any, _: Any, x: Any, memo: Any = None) -> Any:
-    memos = [{} if memo is None else memo] if function is copy.deepcopy else []
+    memos = () if memo is None else (memo,)
     method = getattr(type(x), f"__{function.__name__}__", None)
-    if is_captured_function(method):
-        return call(method, x, *memos)
-    return calls.native(function, (x, *memos), {})
+    if not is_captured_function(method):
+        return calls.native(function, (x, *memos), {})
+    return call(method, x, *(memos or [{}])) if function is copy.deepcopy else call(method, x)
 
 
 @around(set, frozenset, dict.fromkeys)
