@@ -17,7 +17,7 @@ import pytest
 
 import tinyjax
 from tinyjax import source
-from tinyjax.errors import CaptureError
+from tinyjax.errors import CaptureError, TinyjaxError
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -122,6 +122,89 @@ def test_protocols_decide_on_operators(make: Any) -> None:
         if result not in (expected, CaptureError):
             wrong.append((operate.__name__, name, is_reflected, is_traced, expected, result))
     assert wrong == []
+
+
+class Plain(np.ndarray):
+    """An array of a class that has nothing of its own."""
+
+
+class Scaled(np.ndarray):
+    """An array with operators of its own."""
+
+    def __mul__(self, other: Any) -> Any:
+        return (np.asarray(self) * np.asarray(other) + 10.0).view(Scaled)
+
+    def __rmul__(self, other: Any) -> Any:
+        return (np.asarray(other) * np.asarray(self) + 100.0).view(Scaled)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return np.true_divide(other, self) * 2.0
+
+
+class Tagged(np.ndarray):
+    """An array that says which functions have made it."""
+
+    __array_priority__ = 5.0
+    tag = ""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        made = array.view(Tagged)
+        made.tag = self.tag + (context[0].__name__ if context else "-")
+        return made
+
+
+class Deciding(np.ndarray):
+    """An array that says what universal functions give."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        operands = [np.asarray(x) if isinstance(x, Deciding) else x for x in inputs]
+        return getattr(ufunc, method)(*operands, **options) * 2.0
+
+
+_NUMBERS: Final = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 5.0], [0.5, 1.0, 2.0]])
+#: Arrays that were made before the program is captured.
+OUTSIDE: Final = [
+    *[_NUMBERS.view(kind) for kind in (Plain, Scaled, Tagged, Deciding)],
+    *[np.array(3.0).view(kind) for kind in (Plain, Scaled, Tagged, Deciding)],
+    _NUMBERS.view(np.matrix),
+]
+FUNCTIONS_OF_TWO: Final = (
+    *(*OPERATORS, operator.truediv, operator.matmul, operator.ge, operator.eq),
+    *(np.multiply, np.arctan2, np.maximum, np.less),
+)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("known", OUTSIDE, ids=lambda x: f"{type(x).__name__}{x.ndim}")
+def test_arrays_of_subclasses_from_outside(known: Any) -> None:
+    """Operators and functions give what NumPy's give, in the class, or are refused."""
+    wrong = []
+    for operate, name, is_reflected in itertools.product(FUNCTIONS_OF_TWO, OPERANDS, (False, True)):
+        function = of_known(operate, known, OPERANDS[name], is_reflected=is_reflected)
+        expected = outcome(functools.partial(function, X))
+        for entry in (traced_value, read_value):
+            result = outcome(functools.partial(entry, function))
+            is_refused = isinstance(result, type) and issubclass(result, TinyjaxError)
+            if not (is_refused or repr(result) == repr(expected)):
+                wrong.append((operate.__name__, name, is_reflected, expected, result))
+    assert wrong == []
+
+
+def of_known(operate: Any, known: Any, operand: Any, *, is_reflected: bool) -> Any:
+    """Return a function of an operand and a copy of an array, which shows the class and the tag."""
+
+    def function(x: Any) -> Any:
+        own, other = known.copy(), operand(x)
+        result = operate(own, other) if is_reflected else operate(other, own)
+        tag = getattr(result, "tag", "")
+        return np.sum(np.asarray(result) * 1.0) + len(type(result).__name__ + tag) * x[1]
+
+    return function
+
+
+def read_value(function: Callable[[Any], Any]) -> Any:
+    """Return the value that is computed with the gradient of a program that is read."""
+    return source.value_and_grad(function)(X)[0]
 
 
 class Box:

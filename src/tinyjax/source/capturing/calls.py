@@ -1492,16 +1492,28 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
             return call(attribute(x, method), y)
         if _is_by_protocol(first, second) or (own is None and _is_by_protocol(second, first)):
             return _call_ufunc(ufunc, (x, y), {})
-        overrides = second is not first and issubclass(second, first)
-        overrides = overrides and other is not getattr(first, reflected, None)
+        kind: Any = x.__class__  # which is that of NumPy, where x is under capture
+        if ufunc in ndarrays.COMPARED and _is_compared_first(y.__class__, kind):
+            return rewriting.DISPATCHERS[reflected_name](y, x)
+        overrides = y.__class__ is not kind and issubclass(y.__class__, kind)
+        overrides = overrides and other is not getattr(kind, reflected, None)
         result = _by_methods(x, y, own, other, overrides)
         if result is not NotImplemented:
             return result
+        if is_captured_function(other) and issubclass(first, tuple(ndarrays.OF_PYTHON)):
+            raise TypeError(f"unsupported operand types for {name}: {kind} and {y.__class__}")
         has_operator = is_sequence(first) and type(own) is FunctionType  # such as UserList's
         is_by_ufunc = not has_operator and _is_by_ufunc(x, y)
         return _call_ufunc(ufunc, (x, y), {}) if is_by_ufunc else apply(x, y)
 
     return dispatch
+
+
+def _is_compared_first(second: type, first: type) -> bool:
+    """Return whether the second operand of a comparison begins, as an array of a subclass does."""
+    if not issubclass(second, np.ndarray) or second in (np.ndarray, first):
+        return False
+    return issubclass(second, first) or issubclass(first, (np.generic, int, float, complex))
 
 
 def _own_methods(method: str, reflected: str, x: Any, first: type, second: type) -> tuple[Any, Any]:
@@ -1696,7 +1708,8 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
             y = with_array(y)
         if first in _ARRAYS_OF_NUMPY and getattr(second, "__array_ufunc__", second) is None:
             raise TypeError(f"operand '{second.__name__}' does not support ufuncs")
-        if first in _ARRAYS_OF_NUMPY and _is_by_protocol(first, second):
+        protocol = getattr(y.__class__, "__array_ufunc__", None)
+        if first in _ARRAYS_OF_NUMPY and is_captured_function(protocol):
             return _call_ufunc(ufunc, (x, y), {"out": (x,)})
         own = getattr(first, method, None)
         if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):

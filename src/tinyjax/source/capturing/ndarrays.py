@@ -1473,7 +1473,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
                 continue
             if is_foreign(x):
                 return NotImplemented
-            if is_of_subclass(x) or (is_array(x) and type(x) is not CapturedArray):
+            if _is_of_other_class(x):
                 return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
         handler = HANDLERS.get(ufunc)
         return wrap_ufunc(ufunc, inputs) if handler is None else handler(*inputs)
@@ -1637,6 +1637,12 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
     return [*[out if is_quotient else x for x in operands], out]
 
 
+def _is_of_other_class(x: Any) -> bool:
+    """Return whether a value is an array of numbers of a subclass, under capture or of data."""
+    is_other = isinstance(x, np.ndarray) and type(x) not in _FOREIGN_FREE
+    return is_other and not has_objects(x)
+
+
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
 
 
@@ -1760,7 +1766,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     operands = (*inputs, *(outs or ()))
     if any(map(is_foreign, operands)):
         return NotImplemented
-    if any(is_of_subclass(x) or (is_array(x) and type(x) is not CapturedArray) for x in operands):
+    if any(map(_is_of_other_class, operands)):
         options = options if outs is None else {**options, "out": outs}
         return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
     where = options.pop("where", True)

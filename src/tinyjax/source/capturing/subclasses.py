@@ -468,8 +468,9 @@ def _data(x: Any) -> Any:
 
 
 def _base(x: Any) -> Any:
-    if ndarrays.is_of_subclass(x):
-        return x.view(np.ndarray)
+    kind = type(x)
+    if issubclass(kind, np.ndarray) and not issubclass(kind, np.ma.MaskedArray):
+        return np.ndarray.view(x, np.ndarray)
     return x._captured_plain() if isinstance_of_subclass(x) else ndarrays.unmasked(x)
 
 

@@ -199,12 +199,12 @@ def copied(a: Any) -> Any:
 
 def copied_in_order(a: Any, order: Any = "C") -> Any:
     """``a.copy(order)``."""
-    return np.copy(a, order=order)
+    return np.copy(a, order=order, subok=True)
 
 
 def flattened(a: Any, order: Any = "C") -> Any:
     """``a.flatten(order)``."""
-    return np.reshape(np.copy(a), -1, order=order)
+    return np.reshape(np.copy(a, subok=True), -1, order=order)
 
 
 def reshaped(x: Any, *shape: Any, order: Any = "C") -> Any:
@@ -222,7 +222,7 @@ def permuted(x: Any, *axes: Any) -> Any:
 
 def converted(a: Any, dtype: Any) -> Any:
     """``a.astype(dtype)``."""
-    return np.asarray(a).astype(dtype)
+    return np.asanyarray(a).astype(dtype)
 
 
 @registry.adjoint_of(converted)
