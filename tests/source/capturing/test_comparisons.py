@@ -203,6 +203,15 @@ LOOKUPS: Final[tuple[str, ...]] = (
     "if not np.any(WHOLE != x): return VALUES[0]",
     "if x[0] == NUMBER: return VALUES[0]",
     "if x[0] == LAST: return VALUES[0]",
+    "return TABLE.get(float(x[0]), x[0] ** 2)",
+    "r = TABLE.get(x.tolist()[0])\n    if r is not None: return r",
+    "return {**TABLE}.pop(x[0], x[0] ** 2)",
+    "try: return TABLE[float(x[0])]\n    except KeyError: pass",
+    "return TABLE.setdefault(x.item(0), x[0] ** 2)",
+    "if KEYS.count(x[0]): return VALUES[0]",
+    "if set(KEYS) == {float(x[0])}: return VALUES[0]",
+    "if hash(x[0]) == hash(KEYS[0]): return VALUES[0]",
+    "if TABLE.__contains__(x[0]): return TABLE.__getitem__(x[0])",
 )
 LOOKING: Final = """
 import numpy as np
@@ -210,6 +219,7 @@ KEYS, VALUES, ARRAY, ALL = [1.5], [2.25], np.array([1.5, 2.5]), {{"x": 1.5, "y":
 class Model:
     x, y = 1.5, 2.25
 MODEL = Model()
+TABLE = {{1.5: 2.25}}
 WHOLE, NUMBER, LAST = np.array([1.5, 0.5]), np.array(1.5), 1.5
 def renew():
     global LAST

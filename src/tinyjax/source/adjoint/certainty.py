@@ -11,7 +11,7 @@ import builtins
 import functools
 import operator
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -417,12 +417,40 @@ def check_keys(
                 for i in range(len(operands))
             )
         if is_key:
-            raise errors.SourceError(
-                "a number may equal one that the program has kept, as keys of caches do, with "
-                "what has no derivative in tinyjax.source. Compute without the cache.",
-                Location(program.filename, statement.line, program.name),
-            )
+            raise _of_key(program, statement.line)
+    for statement in program.statements:
+        keys = [x for x in _keys_of(statement, program.calls) if isinstance(x, ir.Variable)]
+        if any(x in kinds and kinds[x].active for x in keys):
+            raise _of_key(program, statement.line)
 
+
+def _of_key(program: ir.IR, line: int) -> errors.SourceError:
+    return errors.SourceError(
+        "a number may equal one that the program has kept, as keys of caches do, with what has no "
+        "derivative in tinyjax.source. Compute without the cache.",
+        Location(program.filename, line, program.name),
+    )
+
+
+def _keys_of(statement: ir.Statement, calls: Mapping[ir.Atom, ir.Call]) -> Sequence[ir.Atom]:
+    """Return the arguments of a call that looks for them in a dictionary, a list or a set."""
+    if statement.function is hash:
+        return statement.call.args
+    if statement.function is operator.getitem:
+        return statement.call.args[1:]
+    method = calls.get(statement.call.function)
+    if method is None or not runtime.is_in(ir.value_of(method.function), (getattr,)):
+        return ()
+    owner, name = method.args[:2]
+    is_lookup = ir.value_of(name) in _LOOKUPS and _may_be_kept(owner, calls)
+    return statement.call.args[:1] if is_lookup else ()
+
+
+#: Methods of dictionaries, lists and sets that look for their first argument.
+_LOOKUPS: Final = {
+    *("get", "pop", "setdefault", "count", "index", "remove", "discard", "__contains__"),
+    "__getitem__",
+}
 
 #: Comparisons that find a key.
 _OF_KEYS: Final = (
