@@ -579,12 +579,11 @@ def _vectorized(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not is_traced(args) and not may_reach_captured(self.pyfunc):
         return np.vectorize.__call__(self, *args, **kwargs)
     arrays = np.broadcast_arrays(*[as_array(x) for x in args])
-    flats = [*map(np.ravel, arrays)]
-    if not flats[0].size:
+    if not arrays[0].size:
         return np.vectorize.__call__(self, *[np.zeros(x.shape) for x in arrays])
-    rows = [*zip(*flats, strict=True)]
-    if not (self.otypes or self.cache):  # NumPy asks for the dtype
-        call(self.pyfunc, *rows[0])
+    if not (self.otypes or self.cache):  # NumPy asks for the dtype, before it reads the others
+        call(self.pyfunc, *[np.ravel(x)[0] for x in arrays])
+    rows = [*zip(*map(np.ravel, arrays), strict=True)]
     results = [call(self.pyfunc, *row) for row in rows]
     are_several = isinstance(results[0], tuple)
     columns = zip(*results, strict=True) if are_several else [results]
