@@ -145,8 +145,8 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    The examples in docstrings are taken, which call every public function, one test in 16, and of
-    a test with many cases one in 80 (tests/conftest.py).
+    The examples in docstrings are taken, which call every public function, one test in ten, and of
+    a test with many cases one in 50 (tests/conftest.py).
     """
     install(session, ".", "test", "examples")
     marked = ("-m", "not fuzz and not browser and not slow and not wrong_types and not counts")

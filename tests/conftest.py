@@ -43,7 +43,7 @@ hypothesis.settings.load_profile("suite")
 #: function. Of other tests it takes one in so many, and of a test with many cases one case in so
 #: many: what a function takes and gives is of the same types in most of them.
 _EXAMPLES = "tests/house/test_docs.py::test_docstrings"
-_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 16, 80
+_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 10, 50
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -436,8 +436,6 @@ def _keys_of(statement: ir.Statement, calls: Mapping[ir.Atom, ir.Call]) -> Seque
     """Return the arguments of a call that looks for them in a dictionary, a list or a set."""
     if statement.function is hash:
         return statement.call.args
-    if statement.function is operator.getitem:
-        return statement.call.args[1:]
     method = calls.get(statement.call.function)
     if method is None or not runtime.is_in(ir.value_of(method.function), (getattr,)):
         return ()

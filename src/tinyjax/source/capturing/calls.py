@@ -1495,18 +1495,27 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         kind: Any = x.__class__  # which is that of NumPy, where x is under capture
         if ufunc in ndarrays.COMPARED and _is_compared_first(y.__class__, kind):
             return rewriting.DISPATCHERS[reflected_name](y, x)
-        overrides = y.__class__ is not kind and issubclass(y.__class__, kind)
-        overrides = overrides and other is not getattr(kind, reflected, None)
-        result = _by_methods(x, y, own, other, overrides)
+        result = _by_methods(x, y, own, other, _overrides(y.__class__, kind, reflected))
         if result is not NotImplemented:
             return result
         if is_captured_function(other) and issubclass(first, tuple(ndarrays.OF_PYTHON)):
             raise TypeError(f"unsupported operand types for {name}: {kind} and {y.__class__}")
         has_operator = is_sequence(first) and type(own) is FunctionType  # such as UserList's
-        is_by_ufunc = not has_operator and _is_by_ufunc(x, y)
-        return _call_ufunc(ufunc, (x, y), {}) if is_by_ufunc else apply(x, y)
+        return apply(x, y) if has_operator else _apply_to_objects(apply, ufunc, x, y)
 
     return dispatch
+
+
+def _apply_to_objects(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """Apply an operator by NumPy's function, to what the user's objects give, or by Python's."""
+    return _call_ufunc(ufunc, (x, y), {}) if _is_by_ufunc(x, y) else apply(x, y)
+
+
+def _overrides(second: type, first: type, reflected: str) -> bool:
+    """Return whether the second class is derived from the first, and reflects in its own way."""
+    own = getattr(second, reflected, None)
+    is_derived = second is not first and issubclass(second, first)
+    return is_derived and own is not getattr(first, reflected, None)
 
 
 def _is_compared_first(second: type, first: type) -> bool:

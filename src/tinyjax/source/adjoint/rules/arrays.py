@@ -116,7 +116,15 @@ def reshaped_like(ct: Any, a: Any) -> Any:
 
 @registry.adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
 def np_array_adjoint(
-    ct: Any, y: Any, a: Any, dtype: Any = None, *, copy: Any = None, ndmin: Any = 0, order: Any = 0
+    ct: Any,
+    y: Any,
+    a: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = None,
+    ndmin: Any = 0,
+    order: Any = 0,
+    subok: Any = False,
 ) -> Any:
     """Return the derivative of np.array and np.asarray."""
     if not is_inexact_value(y):
