@@ -175,12 +175,12 @@ FUNCTIONS_OF_TWO: Final = (
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
-@pytest.mark.parametrize("known", OUTSIDE, ids=lambda x: f"{type(x).__name__}{x.ndim}")
-def test_arrays_of_subclasses_from_outside(known: Any) -> None:
+@pytest.mark.parametrize("constant", OUTSIDE, ids=lambda x: f"{type(x).__name__}{x.ndim}")
+def test_arrays_of_subclasses_from_outside(constant: Any) -> None:
     """Operators and functions give what NumPy's give, in the class, or are refused."""
     wrong = []
     for operate, name, is_reflected in itertools.product(FUNCTIONS_OF_TWO, OPERANDS, (False, True)):
-        function = of_known(operate, known, OPERANDS[name], is_reflected=is_reflected)
+        function = of_constant(operate, constant, OPERANDS[name], is_reflected=is_reflected)
         expected = outcome(functools.partial(function, X))
         for entry in (traced_value, read_value):
             result = outcome(functools.partial(entry, function))
@@ -190,11 +190,11 @@ def test_arrays_of_subclasses_from_outside(known: Any) -> None:
     assert wrong == []
 
 
-def of_known(operate: Any, known: Any, operand: Any, *, is_reflected: bool) -> Any:
+def of_constant(operate: Any, constant: Any, operand: Any, *, is_reflected: bool) -> Any:
     """Return a function of an operand and a copy of an array, which shows the class and the tag."""
 
     def function(x: Any) -> Any:
-        own, other = known.copy(), operand(x)
+        own, other = constant.copy(), operand(x)
         result = operate(own, other) if is_reflected else operate(other, own)
         tag = getattr(result, "tag", "")
         return np.sum(np.asarray(result) * 1.0) + len(type(result).__name__ + tag) * x[1]
