@@ -166,7 +166,7 @@ _NUMBERS: Final = np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 5.0], [0.5, 1.0, 2.0]])
 OUTSIDE: Final = [
     *[_NUMBERS.view(kind) for kind in (Plain, Scaled, Tagged, Deciding)],
     *[np.array(3.0).view(kind) for kind in (Plain, Scaled, Tagged, Deciding)],
-    _NUMBERS.view(np.matrix),
+    *(_NUMBERS.view(np.matrix), np.ma.masked_greater(_NUMBERS, 4.0)),
 ]
 FUNCTIONS_OF_TWO: Final = (
     *(*OPERATORS, operator.truediv, operator.matmul, operator.ge, operator.eq),

@@ -1638,9 +1638,10 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
 
 
 def _is_of_other_class(x: Any) -> bool:
-    """Return whether a value is an array of numbers of a subclass, under capture or of data."""
+    """Return whether a value is an array of numbers of a subclass; data with gaps is not taken."""
     is_other = isinstance(x, np.ndarray) and type(x) not in _FOREIGN_FREE
-    return is_other and not has_objects(x)
+    has_gaps = is_other and issubclass(type(unmasked(x)), np.ma.MaskedArray)
+    return is_other and not (has_gaps or has_objects(x))
 
 
 _FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
