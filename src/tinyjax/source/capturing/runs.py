@@ -253,7 +253,7 @@ def example(value: Any) -> HostArray | None:
     batch = example(value.val)
     if batch is None or not batch.shape[value.axis]:
         return None
-    first: HostArray = np.take(batch, 0, value.axis)
+    first: HostArray = np.asarray(np.take(batch, 0, value.axis))
     return first
 
 
