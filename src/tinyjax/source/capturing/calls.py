@@ -1369,6 +1369,7 @@ def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., 
 _CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
 _SCALARS: Final = _CAPTURED - {CapturedArray}
 _NUMBERS_OF_DATA: Final = _ATOMS - {str}
+_NO_ARRAYS: Final = _NUMBERS_OF_DATA | _SCALARS
 #: Classes of values that reach no others.
 _UNREACHED: Final = {*_ATOMS, np.complex128, bytes, range, ModuleType, type, BuiltinFunctionType}
 _OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray, np.complex128} - {str, type(None)}
@@ -1637,6 +1638,8 @@ def _without_arrays(compare: Callable[[Any, Any], Any]) -> Any:
     """
 
     def dispatch(x: Any, y: Any) -> Any:
+        if type(x) in _NO_ARRAYS and type(y) in _NO_ARRAYS:
+            return compare(x, y)
         if any(isinstance(z, np.ndarray) and not ndarrays.is_traced(z) for z in (x, y)):
             ndarrays.check_no_key(x, y)
         return compare(x, y)
@@ -1820,7 +1823,8 @@ for _name in rewriting.COMPARISONS.values():
     _dispatch = _binary(_apply, _name, _REFLECTED[_name])
     rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
     if _name in rewriting.EQUALITIES:
-        rewriting.DISPATCHERS[f"{_name}_of_values"] = _without_keys(_apply, _dispatch)
+        HANDLERS[_apply] = _without_keys(_apply, _dispatch)
+        rewriting.DISPATCHERS[f"{_name}_of_values"] = HANDLERS[_apply]
         rewriting.DISPATCHERS[_name] = _without_arrays(_dispatch)
 for _name in rewriting.UNARY.values():
     _apply = getattr(operator, _name)

@@ -885,7 +885,6 @@ def _select(
 
 
 @around(np.array_equal, np.array_equiv, np.isin, np.setdiff1d, np.setxor1d, np.intersect1d)
-@around(operator.eq, operator.ne)
 def _compare(function: Any, before: Any, *args: Any, **options: Any) -> Any:
     args, options = ndarrays.by_place(function, args, options, 2)
     ndarrays.check_no_key(*args[:2])
