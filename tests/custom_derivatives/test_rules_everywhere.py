@@ -18,7 +18,7 @@ import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
 from tinyjax import autodiff, implicit, jvp, lax
 from tinyjax.custom_derivatives import linear_call
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import CheckFailedError, DifferentiationError
 
 Fun = Callable[[Any], Any]
 
@@ -513,3 +513,65 @@ def test_programs_that_solve_equations_at_length(
 ) -> None:
     check_drawn(drawn(*case[:3]), case[3])
     forget_sometimes()
+
+
+@tinyjax.custom_jvp
+def is_near(x: Any, table: Any) -> Any:
+    return jnp.any(jnp.abs(x - table) < 0.1)
+
+
+@is_near.defjvp
+def _is_near_jvp(primals: Any, tangents: Any) -> Any:
+    near = is_near(*primals)
+    tinyjax.error_if(primals[0], near, "no derivative near a number of the table")
+    return near, np.zeros((), tinyjax.float0)
+
+
+TABLE: Final = np.array([0.3, 1.7])
+#: Programs that decide by a function whose rule has an effect, and decide nothing else by ``x``.
+DECIDING: Final[dict[str, Fun]] = {
+    "call": lambda x: jnp.where(is_near(x, TABLE), 2.0, x * x),
+    "jit": lambda x: jnp.where(tinyjax.jit(is_near)(x, TABLE), 2.0, x * x),
+    "cond": lambda x: lax.cond(x > 0, lambda: is_near(x, TABLE), lambda: False) * 1.0 + x * x,
+    "chosen": lambda x: lax.cond(is_near(x, TABLE), lambda: 2.0, lambda: x * x),
+    "switch": lambda x: lax.switch(is_near(x, TABLE) * 1, [lambda: x * x, lambda: 2.0]),
+    "scan": lambda x: x * x + jnp.sum(lax.map(lambda k: is_near(x, k), TABLE)),
+    "fori_loop": lambda x: (
+        x * x + lax.fori_loop(0, 2, lambda i, n: n + is_near(x, jnp.asarray(TABLE)[i]), 0)
+    ),
+    "while_loop": lambda x: (
+        x * x
+        + lax.while_loop(
+            lambda s: jnp.logical_not(s[1]) & (s[0] < 2),
+            lambda s: (s[0] + 1, is_near(x, jnp.asarray(TABLE)[s[0]])),
+            (0, False),
+        )[0]
+    ),
+    "nested": lambda x: (
+        x * x
+        + lax.fori_loop(
+            0, 1, lambda _, n: lax.fori_loop(0, 2, lambda i, m: m + is_near(x, TABLE[1]), n), 0
+        )
+    ),
+    "checkpoint": tinyjax.checkpoint(lambda x: x * x + is_near(x, TABLE)),
+}
+DIFFERENTIATED: Final[dict[str, Callable[[Fun], Fun]]] = {
+    "grad": tinyjax.grad,
+    "jvp": lambda f: lambda x: jvp(f, (x,), (1.0,))[1],
+    "linearize": lambda f: lambda x: tinyjax.linearize(f, x)[1](1.0),
+    "second": lambda f: tinyjax.grad(lambda x: tinyjax.grad(f)(x) * x),
+    "mapped": lambda f: lambda x: tinyjax.vmap(tinyjax.grad(f))(jnp.stack([x, 1.0]))[0],
+}
+
+
+@pytest.mark.parametrize("name", DECIDING)
+@pytest.mark.parametrize("kind", DIFFERENTIATED)
+def test_effects_of_rules(name: str, kind: str) -> None:
+    """A rule with an effect has it wherever an operand has a derivative, its result none."""
+    derivative = DIFFERENTIATED[kind](DECIDING[name])
+    slope = 4 * 1.2 if kind == "second" else 2.4
+    for function in (derivative, tinyjax.jit(derivative)):
+        np.testing.assert_allclose(function(1.2), slope, rtol=1e-6)
+        with pytest.raises(CheckFailedError, match="near a number of the table"):
+            np.asarray(function(1.75))
+    assert np.isfinite(tinyjax.jit(DECIDING[name])(1.75))

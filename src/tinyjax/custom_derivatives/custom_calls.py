@@ -501,6 +501,12 @@ class CustomCallParams(prim.Params):
 
 custom_call_p: prim.Primitive[CustomCallParams] = prim.Primitive("custom_call", CustomCallParams)
 
+
+def has_custom_rules(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether a program calls functions with rules of their own."""
+    return jx.some_eqn(jaxpr, "custom rules", lambda eqn: eqn.primitive is custom_call_p)
+
+
 # One primitive stands for both: a call says itself which rules it has.
 custom_jvp_call_p: prim.Primitive[CustomCallParams] = custom_call_p
 custom_vjp_call_p: prim.Primitive[CustomCallParams] = custom_call_p

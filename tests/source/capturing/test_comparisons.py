@@ -121,6 +121,12 @@ ENTRIES: Final[dict[str, Callable[[Any], Any]]] = {
         lambda x: tinyjax.vmap(tinyjax.grad(source.capture(f)))(np.stack([x + 0.25, x]))[1]
     ),
     "read": source.grad,
+    "staged": lambda f: tinyjax.grad(tinyjax.jit(f, control_flow="source")),
+    "staged, mapped": lambda f: (
+        lambda x: tinyjax.vmap(tinyjax.grad(tinyjax.jit(f, control_flow="source")))(
+            np.stack([x + 0.25, x])
+        )[1]
+    ),
 }
 
 
@@ -212,6 +218,9 @@ LOOKUPS: Final[tuple[str, ...]] = (
     "if set(KEYS) == {float(x[0])}: return VALUES[0]",
     "if hash(x[0]) == hash(KEYS[0]): return VALUES[0]",
     "if TABLE.__contains__(x[0]): return TABLE.__getitem__(x[0])",
+    "if x[0] in {KEYS[0], 2.0}: return VALUES[0]",
+    "if x[0] in set(KEYS): return VALUES[0]",
+    "if not x[0] not in (KEYS[0], LAST): return VALUES[0]",
 )
 LOOKING: Final = """
 import numpy as np
@@ -266,7 +275,7 @@ NO_KEYS: Final[dict[str, tuple[Function, Function]]] = {
         lambda x: 3.0,
     ),
     "of a module": (lambda x: x**2 if x == math.pi or x != np.e else x, lambda x: 2 * x),
-    "others": (lambda x: sum(x**k for k in (1.0, 2.0) if x != k), lambda x: 1 + 2 * x),
+    "others": (lambda x: sum(x**k if x != k else 0 for k in (1.0, 2.0)), lambda x: 1 + 2 * x),
     "computed": (
         lambda x: np.sum(np.where(np.array([x, x]) == np.max([x, 0.1]), x, 0.0)),
         lambda x: 2.0 if x > 0.1 else 0.0,

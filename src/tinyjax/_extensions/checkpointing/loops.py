@@ -27,6 +27,7 @@ from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.primitives.shape import zeros_like
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules, trace as tr
 from tinyjax.core.tracing.primitive import Arrays
@@ -34,6 +35,7 @@ from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.transforms.linearize import keeping, linearize_flat
 from tinyjax.core.values import Array
+from tinyjax.custom_derivatives.custom_calls import has_custom_rules
 
 loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
 def_linear_map(
@@ -254,7 +256,8 @@ def linearize_while(
     view = WhileView.build(params)
     nonzero_in = view.body.tangents(view.operands(nonzero))
     if not any(nonzero_in.carry):
-        return tr.bind(while_p, primals, params), nonzero_in.carry, lambda _: ()
+        outs = _run_with_rules(primals, nonzero, params)
+        return outs, nonzero_in.carry, lambda _: ()
     programs = params.body.derive(
         (
             "reverse",
@@ -265,6 +268,14 @@ def linearize_while(
     )
     assert programs is not None, "a while_loop stacks nothing itself"
     return programs.run(view, primals, nonzero, nonzero_in, nonzero_in.carry)
+
+
+def _run_with_rules(primals: Arrays, nonzero: Sequence[bool], params: WhileParams) -> Arrays:
+    """Run a loop whose state has no tangents, with the effects of custom rules in it."""
+    if not has_custom_rules(params.body):
+        return tr.bind(while_p, primals, params)
+    zeros = [zeros_like(x) if n else prim.ZERO for x, n in zip(primals, nonzero, strict=True)]
+    return while_p.rules.jvp(primals, zeros, params)[0]
 
 
 @scan_p.def_rule(program_rules.REVERSAL)

@@ -13,8 +13,9 @@ import attrs
 from tinyjax._base.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.adjoint import equivalents, shadows
 from tinyjax.source.adjoint.aliases import TAKING, WRITING, Aliases
-from tinyjax.source.adjoint.certainty import Certainty, check_keys, check_texts
+from tinyjax.source.adjoint.certainty import Certainty, check_texts
 from tinyjax.source.adjoint.kinds import ACTIVE, INERT, Kind, infer
+from tinyjax.source.adjoint.lookups import check_keys
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import formulas, methods, registry
 from tinyjax.source.adjoint.writes import Writes

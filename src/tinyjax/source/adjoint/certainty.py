@@ -11,7 +11,7 @@ import builtins
 import functools
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, Final
 
@@ -388,129 +388,6 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
     for block in program.blocks:
         if block.returned in texts:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
-
-
-def check_keys(
-    program: ir.IR, arguments: tuple[Kind, ...], kinds: Mapping[ir.Variable, Kind]
-) -> None:
-    """Refuse a program that compares a number with a derivative with what it may have kept.
-
-    Args:
-        program: the program.
-        arguments: the kinds of its arguments.
-        kinds: those of its variables.
-
-    Raises:
-        SourceError: it does, as programs with caches do.
-    """
-    statements = [s for s in program.statements if runtime.is_in(s.function, _OF_KEYS)]
-    origins = _origins(program, arguments) if statements else {}
-    for statement in statements:
-        operands = statement.call.args[:2]
-        is_active = [isinstance(x, ir.Variable) and kinds.get(x, ACTIVE).active for x in operands]
-        if statement.function in (runtime.contains, runtime.lacks):
-            is_key = is_active[0] and _may_be_kept(operands[1], program.calls)
-        else:
-            of_outside = [x in origins and origins[x].of_outside for x in operands]
-            is_key = any(
-                is_active[i] and of_outside[1 - i] and not (of_outside[i] and is_active[1 - i])
-                for i in range(len(operands))
-            )
-        if is_key:
-            raise _of_key(program, statement.line)
-    for statement in program.statements:
-        keys = [x for x in _keys_of(statement, program.calls) if isinstance(x, ir.Variable)]
-        if any(x in kinds and kinds[x].active for x in keys):
-            raise _of_key(program, statement.line)
-
-
-def _of_key(program: ir.IR, line: int) -> errors.SourceError:
-    return errors.SourceError(
-        "a number may equal one that the program has kept, as keys of caches do, with what has no "
-        "derivative in tinyjax.source. Compute without the cache.",
-        Location(program.filename, line, program.name),
-    )
-
-
-def _keys_of(statement: ir.Statement, calls: Mapping[ir.Atom, ir.Call]) -> Sequence[ir.Atom]:
-    """Return the arguments of a call that looks for them in a dictionary, a list or a set."""
-    if statement.function is hash:
-        return statement.call.args
-    method = calls.get(statement.call.function)
-    if method is None or not runtime.is_in(ir.value_of(method.function), (getattr,)):
-        return ()
-    owner, name = method.args[:2]
-    is_lookup = ir.value_of(name) in _LOOKUPS and _may_be_kept(owner, calls)
-    return statement.call.args[:1] if is_lookup else ()
-
-
-#: Methods of dictionaries, lists and sets that look for their first argument.
-_LOOKUPS: Final = {
-    *("get", "pop", "setdefault", "count", "index", "remove", "discard", "__contains__"),
-    "__getitem__",
-}
-
-#: Comparisons that find a key.
-_OF_KEYS: Final = (
-    *(operator.eq, operator.ne, runtime.contains, runtime.lacks, np.equal, np.not_equal),
-    *(np.array_equal, np.array_equiv, np.isclose, np.allclose, np.isin, np.setdiff1d),
-)
-
-
-@attrs.frozen
-class _Origin:
-    """Represent where a value comes from.
-
-    Attributes:
-        of_outside: whether it is of what a module has, or of an argument without a derivative: a
-            part of it, or computed of such parts only.
-        active: whether it may have a derivative.
-    """
-
-    of_outside: bool = False
-    active: bool = False
-
-
-def _origins(program: ir.IR, arguments: tuple[Kind, ...]) -> dict[ir.Atom, _Origin]:
-    """Return where the values of a program come from."""
-
-    def of_constant(constant: ir.Constant) -> _Origin:
-        return _Origin(isinstance(constant.value, _CHANGING))
-
-    def of_call(call: ir.Call, operands: list[_Origin]) -> _Origin:
-        function = ir.value_of(call.function)
-        if function is runtime.global_value:
-            return _Origin(of_outside=True)
-        active = any(x.active for x in operands)
-        if not active:
-            return _Origin(any(x.of_outside for x in operands))
-        is_part = runtime.is_in(function, _READING_PARTS)
-        return _Origin(is_part and operands[1].of_outside, active)
-
-    def join(x: _Origin, y: _Origin) -> _Origin:
-        return _Origin(x.of_outside or y.of_outside, x.active or y.active)
-
-    pairs = zip(program.blocks[0].arguments, arguments, strict=True)
-    known = {
-        v: _Origin(not kind.numeric and not (kind.active and kind.is_array), kind.active)
-        for v, kind in pairs
-    }
-    return dict(analysis.propagate(program, known, of_constant, of_call, join).items())
-
-
-_READING_PARTS: Final = (getattr, operator.getitem)
-#: Classes of what a module has and a program may have changed.
-_CHANGING: Final = (dict, list, set, np.ndarray)
-
-
-def _may_be_kept(container: ir.Atom, calls: Mapping[ir.Atom, ir.Call]) -> bool:
-    """Return whether a container may be of an earlier call, which no constant is."""
-    if isinstance(container, ir.Constant):
-        return isinstance(container.value, _CHANGING)
-    makes = (runtime.make_list, runtime.make_tuple)
-    return container not in calls or not runtime.is_in(
-        ir.value_of(calls[container].function), makes
-    )
 
 
 def _is_error(function: Any) -> bool:

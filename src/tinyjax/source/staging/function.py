@@ -8,7 +8,7 @@ import itertools
 import operator
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
@@ -30,6 +30,7 @@ from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty
 from tinyjax.source.adjoint.kinds import ACTIVE, ARRAY, Kind, infer, kind_of
+from tinyjax.source.adjoint.lookups import Lookup, lookups
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
 from tinyjax.source.ir import find, program as ir, randomness, read, runtime, syntax
@@ -567,7 +568,9 @@ def _enter(
 ) -> Any:
     """Run a program on the values of its parameters, the function first."""
     fun = values[0]
-    aliases, buffers = _aliases_in(session, program, values), len(session.buffers)
+    kinds = tuple(map(_kind_of, values))
+    aliases, buffers = _aliases_in(session, program, kinds, values), len(session.buffers)
+    run = ProgramRun(session, program, graph, aliases, _lookups_in(program, kinds))
     if not session.entered and aliases.writes_outside:
         values = tuple(map(arrays.as_staged, values))
     parts, _ = staging_values.take_apart((_closed_over(fun), values[1:]))
@@ -583,23 +586,34 @@ def _enter(
             and not arrays.holds(values)
             and not _closes_over_tracers(fun, values)
         ):
-            outcome = _run_shared(session, program, graph, aliases, values)
+            outcome = _run_shared(run, values)
         else:
-            outcome = ProgramRun(session, program, graph, aliases).execute(0, values)
+            outcome = run.execute(0, values)
     finally:
         session.entered.pop()
         session.leave_all(managers)
     return outcome.arrivals[ir.RETURN][0] if outcome.arrivals else None
 
 
-def _aliases_in(session: Session, program: ir.IR, values: tuple[Any, ...]) -> Aliases:
+def _kind_of(value: Any) -> Kind:
+    return ARRAY if isinstance(value, (Array, np.ndarray, arrays.StagedArray)) else kind_of(value)
+
+
+def _lookups_in(program: ir.IR, kinds: tuple[Kind, ...]) -> Mapping[ir.Variable, Sequence[Lookup]]:
+    """Return what a program looks for in what it may have kept, by the results."""
+    if ("lookups", kinds) not in program.derived:
+        by_result: dict[ir.Variable, list[Lookup]] = {}
+        for lookup in lookups(program, kinds):
+            by_result.setdefault(lookup.statement.variable, []).append(lookup)
+        program.derived["lookups", kinds] = by_result
+    known: dict[ir.Variable, list[Lookup]] = program.derived["lookups", kinds]
+    return known
+
+
+def _aliases_in(
+    session: Session, program: ir.IR, kinds: tuple[Kind, ...], values: tuple[Any, ...]
+) -> Aliases:
     """Return the arrays of a program that share memory, and those that it changes in place."""
-    kinds = tuple(
-        [
-            ARRAY if isinstance(x, (Array, np.ndarray, arrays.StagedArray)) else kind_of(x)
-            for x in values
-        ]
-    )
     own = frozenset([i for i, x in enumerate(values) if session.layouts.is_own(x)])
     key = ("aliases", session.is_cautious, kinds, own)
     if key not in program.derived:
@@ -661,13 +675,7 @@ class Shared:
         return same and all(map(staging_values.is_same, self.parts, parts))
 
 
-def _run_shared(
-    session: Session,
-    program: ir.IR,
-    graph: ControlFlowGraph,
-    aliases: Aliases,
-    values: tuple[Any, ...],
-) -> exits.Outcome:
+def _run_shared(run: ProgramRun, values: tuple[Any, ...]) -> exits.Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
     Otherwise a function that calls itself twice, down to a static depth ``n``, would be staged
@@ -678,6 +686,7 @@ def _run_shared(
     arrays = [part for part in parts if isinstance(part, Array)]
     known = [part.aval if isinstance(part, Array) else part for part in parts]
     known += staging_values.take_apart(_closed_over(fun))[0]
+    session = run.session
     serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
     if serving:
         piece: exits.StagedPiece = serving[0].piece
@@ -687,7 +696,7 @@ def _run_shared(
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
             values = (fun, *tree.unflatten(structure, filled))
-            return ProgramRun(session, program, graph, aliases).execute(0, values)
+            return run.aside().execute(0, values)
 
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

@@ -22,6 +22,7 @@ from tinyjax.core.control_flow.while_loop import MEMORY, bind_while, states_kept
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging
 from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.custom_derivatives.custom_calls import has_custom_rules
 from tinyjax.source.staging import failures, operators, rolling, values as staging_values
 from tinyjax.source.staging.carry import (
     Carry,
@@ -155,7 +156,8 @@ class LoopRun:
         except WritingError:
             return None
         costly = len(jaxpr.eqns) > _CHEAP or any(any(jx.subjaxprs(e.params)) for e in jaxpr.eqns)
-        return None if jx.effects(jaxpr).any or (test.shares and costly) else test
+        acts = jx.effects(jaxpr).any or has_custom_rules(jaxpr)  # no condition is differentiated
+        return None if acts or (test.shares and costly) else test
 
     def _stage_test(
         self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]

@@ -8,7 +8,7 @@ loop becomes a ``while_loop`` (``staging.loops``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -22,8 +22,9 @@ from tinyjax.core.values import Array, operands as opd
 from tinyjax.core.values.array import IndexUpdate
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.adjoint.aliases import Aliases
+from tinyjax.source.adjoint.lookups import Lookup
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import arrays, graph, values
+from tinyjax.source.staging import arrays, graph, keys, values
 from tinyjax.source.staging.exits import (
     COLLECTED,
     Arrival,
@@ -47,6 +48,7 @@ class ProgramRun:
         env: the values of its variables.
         located: whether the function is the user's, so that errors are at its lines.
         aliases: which of its variables share memory, and which arrays it changes in place.
+        lookups: what it looks for in what it may have kept, by the results.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class ProgramRun:
         program: ir.IR,
         graph: graph.ControlFlowGraph,
         aliases: Aliases,
+        lookups: Mapping[ir.Variable, Sequence[Lookup]],
     ) -> None:
         self.session = session
+        self.lookups = lookups
         self.aliases = aliases
         self.ir = program
         self.graph = graph
@@ -109,7 +113,7 @@ class ProgramRun:
 
     def aside(self) -> ProgramRun:
         """Return an independent run of the same function that goes on from here."""
-        run = ProgramRun(self.session, self.ir, self.graph, self.aliases)
+        run = ProgramRun(self.session, self.ir, self.graph, self.aliases, self.lookups)
         run.env = {**self.env}
         return run
 
@@ -148,6 +152,8 @@ class ProgramRun:
             if function is runtime.updated and any(map(layouts.is_own, args)):
                 function, args = args[0], args[1:]
             result = self.session.call(function, args, kwargs)
+            for lookup in self.lookups.get(statement.variable, ()):
+                result = self.as_checked(lookup, result)
             result = layouts.after(function, args, kwargs, result)
             arrays.note_name(function, args, result)
             arrays.note_mask(function, args, result)
@@ -179,6 +185,14 @@ class ProgramRun:
                 raise raised_by(error, where) from None
             _note(error, here)
             raise
+
+    def as_checked(self, lookup: Lookup, result: Any) -> Any:
+        """Return the result of a search of which no derivative is taken where it finds its key."""
+        key, held = self.read(lookup.key), self.read(lookup.held)
+        if not isinstance(result, Array) or (lookup.is_part and values.holds_tracer(held)):
+            return result
+        where = self.location(lookup.statement.line)
+        return keys.result_of_search(lookup.statement.function, key, held, result, where)
 
     def locate(self, error: TinyjaxError, line: int) -> None:
         """Let an error without a line of its own be at one of the function, if it is located."""
