@@ -13,7 +13,7 @@ from numpy_calls import TABLE, X
 import tinyjax
 from tinyjax import source
 from tinyjax.source import numpy_errors
-from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing import ndarrays, runs, signatures
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -89,8 +89,8 @@ def test_numpy_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(numpy_errors, "check_call", checking)
     monkeypatch.setattr(ndarrays, "example_of", example_of)
-    monkeypatch.setattr(ndarrays, "_SOUND", {})
-    monkeypatch.setattr(ndarrays, "_DIRECT", set())
+    monkeypatch.setattr(signatures, "SOUND", {})
+    monkeypatch.setattr(signatures, "DIRECT", set())
     gradient = tinyjax.grad(source.capture(program))
     expected = np.asarray(gradient(X))
     assert 0 < len(lookups) < 20

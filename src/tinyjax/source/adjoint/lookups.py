@@ -28,13 +28,13 @@ class Lookup:
     Attributes:
         statement: the statement.
         key: the number.
-        held: what may have it.
+        table: what may have it.
         is_part: whether the number, too, is of what the program may have kept.
     """
 
     statement: ir.Statement
     key: ir.Atom
-    held: ir.Atom
+    table: ir.Atom
     is_part: bool = False
 
 
@@ -59,9 +59,9 @@ def lookups(program: ir.IR, arguments: tuple[Kind, ...]) -> Iterator[Lookup]:
             pairs = [x for x in itertools.permutations(operands) if x[1] in of_outside]
         else:
             pairs = [*_keys_of(statement, program.calls)]
-        for key, held in pairs:
+        for key, table in pairs:
             if isinstance(key, ir.Variable):
-                yield Lookup(statement, key, held, {key, held} <= of_outside)
+                yield Lookup(statement, key, table, {key, table} <= of_outside)
 
 
 def check_keys(
@@ -82,7 +82,7 @@ def check_keys(
         return isinstance(atom, ir.Variable) and kinds.get(atom, ACTIVE).active
 
     for lookup in lookups(program, arguments):
-        if is_active(lookup.key) and not (lookup.is_part and is_active(lookup.held)):
+        if is_active(lookup.key) and not (lookup.is_part and is_active(lookup.table)):
             where = Location(program.filename, lookup.statement.line, program.name)
             raise errors.SourceError(OF_KEY, where)
 

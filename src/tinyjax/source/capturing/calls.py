@@ -40,7 +40,18 @@ import numpy as np
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
-from tinyjax.source.capturing import caches, memories, ndarrays, rewriting, runs, stores
+from tinyjax.source.capturing import (
+    array_functions,
+    caches,
+    memories,
+    ndarrays,
+    operators,
+    rewriting,
+    runs,
+    signatures,
+    stores,
+    ufuncs,
+)
 from tinyjax.source.capturing.ndarrays import (
     DATA,
     HANDLERS,
@@ -147,7 +158,7 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
         return _call_tinyjax(g, args, kwargs)
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
         if g in facts.VIEWS:
-            return ndarrays.apply_function(g, args, kwargs)
+            return array_functions.apply_function(g, args, kwargs)
         if not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)
     elif not is_captured_function(g):
@@ -192,7 +203,7 @@ def _dispatched_if_function(x: Any) -> Any:
 
 def _call_tinyjax(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function of tinyjax's, which takes and gives traced values."""
-    result = ndarrays.wrap(ndarrays.with_values(g, args, kwargs))
+    result = ndarrays.wrap(array_functions.with_values(g, args, kwargs))
     run = runs.current.get()
     gives_numpy = rewriting.module_of(g).startswith("tinyjax.source")
     if run is not None and not gives_numpy and ndarrays.holds_captured(result):
@@ -257,7 +268,7 @@ def _unhandled(function: Any, *args: Any, **kwargs: Any) -> Any:
 def applied(function: Any, args: Any, kwargs: Any) -> Any:
     """Apply a function of NumPy's, by its counterpart if an argument is traced."""
     is_traced = ndarrays.are_traced(args, kwargs)
-    apply = ndarrays.apply_to_traced if is_traced else ndarrays.with_data
+    apply = array_functions.apply_to_traced if is_traced else array_functions.with_data
     return apply(function, args, kwargs)
 
 
@@ -292,7 +303,7 @@ def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 _running: Final[list[Any]] = []
 
 
-ndarrays.from_source.append(from_source)
+array_functions.from_source.append(from_source)
 
 
 def _with_arrays(args: Any, protocol: str) -> Any:
@@ -386,7 +397,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return follow(g(*values))
         is_own = g in HANDLERS or g in ndarrays.EQUALITIES
         if not is_own and _OPERANDS.issuperset(map(type, args)):
-            return ndarrays.wrap_ufunc(g, args)
+            return ufuncs.wrap_ufunc(g, args)
     args = _with_arrays(args, "__array_ufunc__")
     if not ndarrays.are_captured(args, kwargs):
         if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
@@ -407,7 +418,7 @@ def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             result = call(protocol, x, g, "__call__", *args, **kwargs)
             if result is not NotImplemented:
                 return result
-    result = ndarrays.apply_ufunc(g, "__call__", args, kwargs)
+    result = ufuncs.apply_ufunc(g, "__call__", args, kwargs)
     return g(*args, **kwargs) if result is NotImplemented else result
 
 
@@ -424,11 +435,11 @@ def _own_method(ufunc: np.ufunc, kind: type) -> Any:
 
 
 def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
-    result = ndarrays.apply_directly(g, args, kwargs)
+    result = array_functions.apply_directly(g, args, kwargs)
     if result is not NotImplemented:
         return result
-    if g in HANDLERS and ndarrays.are_plain((*args, *kwargs.values())):
-        return ndarrays.apply_function(g, args, kwargs)
+    if g in HANDLERS and signatures.are_plain((*args, *kwargs.values())):
+        return array_functions.apply_function(g, args, kwargs)
     operands = [*_arrays_in((*args, *kwargs.values()))]
     for x in operands:
         protocol = _array_function_of(x)
@@ -472,7 +483,7 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
     if not has_polynomial:
         args = _with_arrays(args, "__array_function__")
     if g in HANDLERS:
-        return ndarrays.apply_function(g, args, kwargs)
+        return array_functions.apply_function(g, args, kwargs)
     if own is getattr(np, g.__name__, None):  # g hands over by `like`, which is its first argument
         return call(own, *args[1:], **kwargs)
     if has_polynomial:
@@ -481,7 +492,7 @@ def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
             return result
         args = _with_arrays(args, "__array_function__")
     if ndarrays.are_captured(args, kwargs):
-        return ndarrays.apply_function(g, args, kwargs)
+        return array_functions.apply_function(g, args, kwargs)
     return _followed(g, args, kwargs)
 
 
@@ -618,7 +629,7 @@ def call_builtin(g: Any, args: Any, kwargs: Any) -> Any:
     if type(owner) is np.ufunc:
         args = _with_arrays(args, "__array_ufunc__")
         if ndarrays.are_captured(args, kwargs):
-            return ndarrays.apply_ufunc(owner, g.__name__, args, kwargs)
+            return ufuncs.apply_ufunc(owner, g.__name__, args, kwargs)
         return _followed(g, args, kwargs)
     if isinstance(owner, (dict, set, frozenset)) and args:
         runs.check_no_text(*args if type(owner) is dict else ())
@@ -638,7 +649,7 @@ def _call_of_module(g: Any, args: Any, kwargs: Any) -> Any:
     if module in _OF_PYTHON:
         return g(*(map(captured_function, args) if g in _CALLING else args), **kwargs)
     if module.startswith("numpy") and ndarrays.are_traced(args, kwargs):
-        return ndarrays.apply_function(g, args, kwargs)
+        return array_functions.apply_function(g, args, kwargs)
     return native(g, args, kwargs)
 
 
@@ -652,15 +663,15 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
     if g.__name__ == "__array_ufunc__" and ndarrays.are_captured(args, kwargs):
         function, method, *operands = args
         operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
-        return ndarrays.apply_ufunc(function, method, operands, kwargs)
+        return ufuncs.apply_ufunc(function, method, operands, kwargs)
     if not ndarrays.holds_captured(args):
-        return ndarrays.with_data(g, args, kwargs)
-    if (ufunc := ndarrays.OPERATORS.get(g.__name__)) is not None:
+        return array_functions.with_data(g, args, kwargs)
+    if (ufunc := operators.OPERATORS.get(g.__name__)) is not None:
         operands = [*args, owner] if g.__name__.startswith("__r") else [owner, *args]
         return _call_ufunc(ufunc, operands, {})
     if (func := getattr(np, g.__name__, None)) is not None:
-        return ndarrays.apply_function(func, (owner, *args), kwargs)
-    return ndarrays.with_data(g, args, kwargs)
+        return array_functions.apply_function(func, (owner, *args), kwargs)
+    return array_functions.with_data(g, args, kwargs)
 
 
 def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
@@ -771,7 +782,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if not isinstance(result, _NOT_READ):
         runs.check_no_text(*given)
     if any(memories.is_view_of(part, view) for part in _parts(result) for _, view in passed_views):
-        return ndarrays.followed(result, given)
+        return array_functions.followed(result, given)
     for (memory, _), before, after in zip(passed_views, counts, held, strict=True):
         if after > before:
             memory.is_shared = True
@@ -783,7 +794,7 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return result
     if _is_sparse(type(result)) and g in _COPYING:
         _note_made(result)
-    return ndarrays.followed(result, [getattr(g, "__self__", None), *given])
+    return array_functions.followed(result, [getattr(g, "__self__", None), *given])
 
 
 @contextmanager
@@ -806,7 +817,7 @@ def _followed(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if _is_sparse(type(result)):
         attributes = itertools.chain.from_iterable(map(_attributes, given))
         _note_made(result, [*given, *attributes])
-    return ndarrays.followed(result, given)
+    return array_functions.followed(result, given)
 
 
 def _is_sparse(kind: type) -> bool:
@@ -1458,25 +1469,25 @@ def _gives_data(owner: Any, path: str, count: int | None, names: Sequence[Any]) 
     if owner is math:
         return type(found) is BuiltinFunctionType
     is_fresh = path in facts.FRESH_METHODS if is_array else runtime.is_in(found, facts.FRESH)
-    return is_fresh and count + is_array <= ndarrays.position_of_out(found)
+    return is_fresh and count + is_array <= array_functions.position_of_out(found)
 
 
 def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
     """Make the dispatcher of an operator: methods of the user's classes are captured."""
     method, reflected = f"__{name}__", f"__{reflected_name}__"
-    ufunc = ndarrays.OPERATORS[method]
+    ufunc = operators.OPERATORS[method]
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)
         if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
             return apply(x, y)
         if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
-            return ndarrays.of_numbers(ufunc, x, y, apply)
+            return operators.of_numbers(ufunc, x, y, apply)
         if first in _OPERANDS and second in _OPERANDS:
             values = _value(x), _value(y)
             if type(values[0]) in DATA and type(values[1]) in DATA:
                 return follow(apply(*values))
-            return ndarrays.of_values(ufunc, (x, y), values, apply)
+            return ufuncs.of_values(ufunc, (x, y), values, apply)
         if first not in _PLAIN or second not in _PLAIN:
             return of_objects(x, y, first, second)
         return _apply_to_others(apply, ufunc, x, y)
@@ -1485,8 +1496,8 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
 
     def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
         if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
-            return dispatch(x, ndarrays.of_python(y))  # NumPy takes it as a number
-        if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ndarrays.is_object(y):
+            return dispatch(x, operators.of_python(y))  # NumPy takes it as a number
+        if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ufuncs.is_object(y):
             x = ndarrays.number(x)  # NumPy gives the object a number of Python's
         own, other = own_methods(x, first, second)
         if is_captured_function(getattr(type(own), _CALL, None)):
@@ -1494,7 +1505,7 @@ def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) ->
         if _is_by_protocol(first, second) or (own is None and _is_by_protocol(second, first)):
             return _call_ufunc(ufunc, (x, y), {})
         kind: Any = x.__class__  # which is that of NumPy, where x is under capture
-        if ufunc in ndarrays.COMPARED and _is_compared_first(y.__class__, kind):
+        if ufunc in operators.COMPARED and _is_compared_first(y.__class__, kind):
             return rewriting.DISPATCHERS[reflected_name](y, x)
         result = _by_methods(x, y, own, other, _overrides(y.__class__, kind, reflected))
         if result is not NotImplemented:
@@ -1542,7 +1553,7 @@ def _is_by_ufunc(x: Any, y: Any) -> bool:
     if _has_protocol(first) or _has_protocol(second):
         return True
     if _is_of_numpy(first):
-        return _makes_arrays(y, "__array_ufunc__") and not ndarrays.is_foreign(y)
+        return _makes_arrays(y, "__array_ufunc__") and not ufuncs.is_foreign(y)
     return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
 
 
@@ -1672,8 +1683,8 @@ def _apply_to_others(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, 
 def _apply_to_text(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: str, y: Any) -> Any:
     """Apply an operator to a text and another value."""
     if ufunc is np.remainder:
-        return ndarrays.text_of(x, y)
-    if ufunc in ndarrays.COMPARED:
+        return ufuncs.text_of(x, y)
+    if ufunc in operators.COMPARED:
         runs.check_no_text(x, y)
     return apply(x, y)
 
@@ -1697,7 +1708,7 @@ def _takes(kind: type, other: Any) -> bool:
     """Return whether operators of a class may take an object of another class."""
     if kind in (int, float, complex, bool, str) or issubclass(kind, tuple(ndarrays.OF_PYTHON)):
         return False
-    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ndarrays.is_foreign(other))
+    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ufuncs.is_foreign(other))
 
 
 _ARRAYS_OF_NUMPY: Final = (CapturedArray, np.ndarray)
@@ -1705,7 +1716,7 @@ _ARRAYS_OF_NUMPY: Final = (CapturedArray, np.ndarray)
 
 def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
     method = f"__i{name}__"
-    ufunc = ndarrays.OPERATORS[f"__{name}__"]
+    ufunc = operators.OPERATORS[f"__{name}__"]
 
     def dispatch(x: Any, y: Any) -> Any:
         first, second = type(x), type(y)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.source.capturing import ndarrays
+from tinyjax.source.capturing import ndarrays, ufuncs
 from tinyjax.source.capturing.ndarrays import value_of, wrap, write
 
 _Metric = Callable[..., Array]
@@ -62,7 +62,7 @@ def _weighted(
     u, v = _pairs(*matrices)
     weights = jnp.ones(u.shape[-1]) if w is None else value_of(w)
     result = wrap(metric(u, v, weights, **ndarrays.mapped(ndarrays.unwrap, p)))
-    return result if out is None else ndarrays.put_out(out, result)
+    return result if out is None else ufuncs.put_out(out, result)
 
 
 def _parametrized(count: int, metric: _Metric, function: Any, *args: Any, **options: Any) -> None:

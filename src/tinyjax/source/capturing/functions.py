@@ -24,14 +24,17 @@ from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source import facts, numeric
 from tinyjax.source.capturing import (
+    array_functions,
     memories,
     ndarrays,
     overwriting,
     raising,
     rewriting,
     runs,
+    signatures,
     squares,
     subclasses,
+    ufuncs,
 )
 from tinyjax.source.capturing.calls import (
     applied,
@@ -167,7 +170,7 @@ HANDLERS[np.asfortranarray] = functools.partial(as_array, order="F", ndmin=1)
 def _arange(*args: Any, **kwargs: Any) -> Any:
     args = tuple(map(ndarrays.known_sizes, args))
     if not is_traced(args) or kwargs:
-        return ndarrays.with_data(np.arange, args, kwargs)
+        return array_functions.with_data(np.arange, args, kwargs)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = max(int(np.ceil((stop - start) / step)), 0)
     return start + step * follow(np.arange(float(count)))
@@ -175,12 +178,12 @@ def _arange(*args: Any, **kwargs: Any) -> Any:
 
 @around(np.empty, np.zeros)
 def _made(function: Any, before: Any, shape: Any, *args: Any, **options: Any) -> Any:
-    return ndarrays.with_data(function, (ndarrays.known_sizes(shape), *args), options)
+    return array_functions.with_data(function, (ndarrays.known_sizes(shape), *args), options)
 
 
 @around(np.empty_like, np.zeros_like, np.ones_like, np.full_like)
 def _like(function: Any, before: Any, *args: Any, **options: Any) -> Any:
-    args, options = ndarrays.by_place(function, args, options, 1)
+    args, options = array_functions.by_place(function, args, options, 1)
     prototype, *rest = args
     if "shape" in options:
         options["shape"] = ndarrays.known_sizes(options["shape"])
@@ -190,8 +193,8 @@ def _like(function: Any, before: Any, *args: Any, **options: Any) -> Any:
         return by_source(function, prototype, *rest, **options)
     model = to_array(prototype)
     if not is_array(model):
-        return ndarrays.with_data(function, (model, *rest), options)
-    made = ndarrays.with_data(function, (model._captured_view, *rest), options)
+        return array_functions.with_data(function, (model, *rest), options)
+    made = array_functions.with_data(function, (model._captured_view, *rest), options)
     return ndarrays.like(model, made) if options.get("subok", True) else made
 
 
@@ -217,7 +220,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     is_known = mode == "raise" and not is_captured(ndarrays.key_of(indices))
     options = {} if mode == "raise" and not is_known else {"mode": "clip" if is_known else mode}
     result = applied(np.take, (a, indices, axis), options)
-    return result if out is None else ndarrays.put_out(out, result)
+    return result if out is None else ufuncs.put_out(out, result)
 
 
 def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
@@ -241,9 +244,9 @@ def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
 @around(np.choose, np.ravel_multi_index)
 def _look_first(function: Any, before: Any, *args: Any, **options: Any) -> Any:
     """Look at traced indices, which are taken as they are then."""
-    args, options = ndarrays.by_place(function, args, options, 2)
+    args, options = array_functions.by_place(function, args, options, 2)
     if len(args) == 2 and is_traced(args[0]) and options.get("mode", "raise") == "raise":
-        ndarrays.check_call(function, args, options)
+        signatures.check_call(function, args, options)
         options["mode"] = "clip"
     return before(*args, **options)
 
@@ -649,7 +652,7 @@ def _stack(context: int = 1) -> list[inspect.FrameInfo]:
 
 @around(traceback.extract_stack, traceback.extract_tb)
 def _extracted(function: Any, before: Any, *args: Any, **options: Any) -> Any:
-    args, options = ndarrays.by_place(function, args, options, 2)
+    args, options = array_functions.by_place(function, args, options, 2)
     limit = options.get("limit", args[1] if len(args) > 1 else None)
     lines = [x for x in function(*args[:1]) if _is_of_program(x.filename)]
     if limit is not None:
@@ -663,7 +666,7 @@ def _extracted(function: Any, before: Any, *args: Any, **options: Any) -> Any:
 
 @around(np.array2string, np.array_repr, np.array_str)
 def _as_text(function: Any, before: Any, *args: Any, **kwargs: Any) -> str:
-    args, kwargs = ndarrays.by_place(function, args, kwargs, 1)
+    args, kwargs = array_functions.by_place(function, args, kwargs, 1)
     a, *rest = args
 
     def write_text(data: Any) -> str:
@@ -886,7 +889,7 @@ def _select(
 
 @around(np.array_equal, np.array_equiv, np.isin, np.setdiff1d, np.setxor1d, np.intersect1d)
 def _compare(function: Any, before: Any, *args: Any, **options: Any) -> Any:
-    args, options = ndarrays.by_place(function, args, options, 2)
+    args, options = array_functions.by_place(function, args, options, 2)
     ndarrays.check_no_key(*args[:2])
     return before(*args, **options)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.dtypes import HostArray
-from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing import ndarrays, runs, ufuncs
 from tinyjax.source.capturing.calls import around, construct, native
 from tinyjax.source.capturing.ndarrays import HANDLERS, is_array, is_traced, plain, write
 from tinyjax.source.ir.randomness import MAKERS
@@ -60,7 +60,7 @@ def _permuted(
     array = ndarrays.to_array(x)
     numbers = np.arange(array.size).reshape(array.shape)
     result = np.reshape(np.ravel(array)[np.ravel(method(owner, numbers, axis=axis))], array.shape)
-    return result if out is None else ndarrays.put_out(out, result)
+    return result if out is None else ufuncs.put_out(out, result)
 
 
 def _choice(

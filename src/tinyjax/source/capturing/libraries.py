@@ -16,6 +16,7 @@ import tinyjax.scipy
 from tinyjax import lax, numpy as jnp, tree
 from tinyjax.errors import CaptureError, DivergenceError, UndecidedError
 from tinyjax.source.capturing import (
+    array_functions,
     calls,
     distances,
     integrals,
@@ -83,7 +84,7 @@ def _where_equal(ours: Any) -> Any:
     """Return what applies a function, where its value is that of SciPy's function."""
 
     def own(g: Any, *args: Any, **kwargs: Any) -> Any:
-        result = ndarrays.with_values(ours, args, kwargs)
+        result = array_functions.with_values(ours, args, kwargs)
         if not _agrees(g, args, kwargs, result):
             return NotImplemented
         raising.check_finite(g, args, kwargs, result)
@@ -98,7 +99,7 @@ def _bracketed(g: Any, *args: Any, **options: Any) -> Any:
     arguments = arguments if type(arguments) is tuple else (arguments,)
     problem = (f, arguments, g.__name__, (a, b))
     limits = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
-    result = ndarrays.with_values(tinyjax.scipy.optimize.root_scalar, problem, limits)
+    result = array_functions.with_values(tinyjax.scipy.optimize.root_scalar, problem, limits)
     if ndarrays.known_data(result.converged, runs.example) == np.False_:
         raise runs.refusal(f"{g.__name__} that does not converge")
     root, converged, *counts = map(ndarrays.wrap, result)
@@ -307,8 +308,8 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
-        result = ndarrays.with_values(ours, args, kwargs)
-    except ndarrays.REFUSALS as error:
+        result = array_functions.with_values(ours, args, kwargs)
+    except array_functions.REFUSALS as error:
         if isinstance(error, DivergenceError):
             raise
         if run is not None:
@@ -441,5 +442,5 @@ def rule(function: Any, ours: Any) -> None:
 
 def _ruled(function: Any, ours: Any, *args: Any, **kwargs: Any) -> Any:
     if not ndarrays.are_traced(args, kwargs):
-        return ndarrays.with_data(function, args, kwargs)
-    return ndarrays.wrap(ndarrays.with_values(ours, args, kwargs))
+        return array_functions.with_data(function, args, kwargs)
+    return ndarrays.wrap(array_functions.with_values(ours, args, kwargs))

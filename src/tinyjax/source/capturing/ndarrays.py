@@ -8,27 +8,22 @@ views. Numbers are immutable: of NumPy a ``CapturedScalar``, of Python a ``Captu
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import BuiltinFunctionType
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from tinyjax import lax, numpy as jnp
-from tinyjax._extensions.callbacks.checks import error_if
+from tinyjax import numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import AxisError, DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.errors import TinyjaxError
 from tinyjax.numpy.promotion import convert
-from tinyjax.source import facts, numeric, numpy_errors
-from tinyjax.source.capturing import memories, runs, squares
-from tinyjax.source.ir import runtime, syntax
+from tinyjax.source import numeric, numpy_errors
+from tinyjax.source.capturing import memories, runs
 
 _role = "interprets"  # see ``frames.Role``
 
@@ -53,6 +48,11 @@ class Captured:
 
     __array_priority__ = 100.0
 
+    #: Apply NumPy's functions: ``array_functions.apply_function`` and ``ufuncs.apply_ufunc``, which
+    #: the modules set that define them.
+    _captured_function: ClassVar[Callable[..., Any]]
+    _captured_ufunc: ClassVar[Callable[..., Any]]
+
     @property
     def _captured_value(self) -> Any:
         """The traced value, or the data of an array without anything traced in it."""
@@ -67,10 +67,10 @@ class Captured:
         return np.array(data, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return apply_ufunc(ufunc, method, inputs, options)
+        return self._captured_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return apply_function(func, args, kwargs)
+        return self._captured_function(func, args, kwargs)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar and not np.ndim(array) else array
@@ -92,8 +92,8 @@ class Captured:
     size = property(lambda self: math.prod(self._captured_shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.size * self.itemsize)
-    T = property(lambda self: apply_function(np.transpose, (self,), {}))
-    mT = property(lambda self: apply_function(np.matrix_transpose, (self,), {}))  # noqa: N815
+    T = property(lambda self: self._captured_function(np.transpose, (self,), {}))
+    mT = property(lambda self: self._captured_function(np.matrix_transpose, (self,), {}))  # noqa: N815
 
     # what Python asks for
 
@@ -161,8 +161,8 @@ class Captured:
         return int(np.ceil(self))
 
     def __round__(self, digits: int | None = None) -> Any:
-        rounded = apply_function(np.round, (self, digits or 0), {})
-        return int(rounded) if digits is None else _of_class(self, rounded)
+        rounded = self._captured_function(np.round, (self, digits or 0), {})
+        return int(rounded) if digits is None else of_class(self, rounded)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -174,13 +174,13 @@ class Captured:
         """Return the complex conjugate: a real array, or number of Python's, is its own."""
         if self.dtype.kind != "c" and (is_array(self) or type(self) is CapturedFloat):
             return self
-        return _of_class(self, apply_ufunc(np.conjugate, "__call__", (self,), {}))
+        return of_class(self, self._captured_ufunc(np.conjugate, "__call__", (self,), {}))
 
     conj = conjugate
 
     def is_integer(self) -> bool:
         """Return whether a number is a whole one."""
-        return bool(apply_ufunc(np.remainder, "__call__", (self, 1), {}) == 0)
+        return bool(self._captured_ufunc(np.remainder, "__call__", (self, 1), {}) == 0)
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy that shares no memory; a number itself."""
@@ -234,12 +234,12 @@ class CapturedScalar(Captured):
 
     @property
     def real(self) -> Any:
-        return _of_class(self, wrap(jnp.real(self._value))) if self.dtype.kind == "c" else self
+        return of_class(self, wrap(jnp.real(self._value))) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> Any:
         is_complex = self.dtype.kind == "c"
-        return _of_class(self, wrap(jnp.imag(self._value)) if is_complex else self.dtype.type(0))
+        return of_class(self, wrap(jnp.imag(self._value)) if is_complex else self.dtype.type(0))
 
     __iter__ = None
 
@@ -275,7 +275,7 @@ class CapturedScalar(Captured):
         return array_of(self._value)[key]
 
 
-def _of_class(x: Captured, result: Any) -> Any:
+def of_class(x: Captured, result: Any) -> Any:
     """Return a number that is computed of another: one of Python's for one of Python's."""
     return number(result) if type(x) is CapturedFloat else result
 
@@ -527,7 +527,7 @@ class CapturedArray(Captured):
             element = self._captured_memory.read_element(view, key)
             if element is not None:
                 return wrap(element)
-        whole = _whole(self._captured_value)
+        whole = as_jax(self._captured_value)
         if any(map(_is_mask, key if type(key) is tuple else (key,))):
             left_out = np.ones(whole.shape, bool)
             left_out[key] = False
@@ -548,7 +548,7 @@ class CapturedArray(Captured):
 
     def flatten(self, order: str = "C") -> Any:
         """Return a copy with one axis."""
-        return _copied(apply_function(np.ravel, (self, order), {}))
+        return _copied(self._captured_function(np.ravel, (self, order), {}))
 
     def item(self, *index: Any) -> Any:
         array = self._captured_plain()
@@ -581,13 +581,13 @@ class CapturedArray(Captured):
         if copy is False:
             view: Any = self._captured_view
             view.reshape(sizes, order=order, copy=False)  # which raises what NumPy raises
-        result = apply_function(np.reshape, (self, sizes), {"order": order})
+        result = self._captured_function(np.reshape, (self, sizes), {"order": order})
         return _copied(result) if copy else result
 
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes permuted."""
         order = axes[0] if len(axes) == 1 else axes or None
-        return apply_function(np.transpose, (self, order), {})
+        return self._captured_function(np.transpose, (self, order), {})
 
     #: The name of the device, which is NumPy's.
     device = "cpu"
@@ -619,7 +619,7 @@ class CapturedArray(Captured):
     def sort(self, axis: int = -1, **options: Any) -> None:
         """Sort in place."""
         _check_apart(self, "sort")
-        write(self, ..., apply_function(np.sort, (self,), {"axis": axis}))
+        write(self, ..., self._captured_function(np.sort, (self,), {"axis": axis}))
 
     def partition(self, kth: Any, axis: int = -1, **options: Any) -> None:
         """Partition in place."""
@@ -639,7 +639,9 @@ class CapturedArray(Captured):
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
         """Limit the elements."""
-        return apply_function(np.clip, (self, min, max), {} if out is None else {"out": out})
+        return self._captured_function(
+            np.clip, (self, min, max), {} if out is None else {"out": out}
+        )
 
 
 def _copied(array: Any) -> Any:
@@ -735,9 +737,6 @@ class FlatIterator:
         return np.asarray(np.ravel(self.array), dtype)
 
 
-# Conversions
-
-
 def is_array(x: object) -> bool:
     """Return whether a value is an array under capture."""
     return issubclass(type(x), CapturedArray)
@@ -748,7 +747,7 @@ def is_captured(x: object) -> bool:
     return issubclass(type(x), Captured)
 
 
-_CONTAINERS: Final = {list, tuple, dict}
+CONTAINERS: Final = {list, tuple, dict}
 _DEPTH: Final = 6
 
 
@@ -757,16 +756,16 @@ def holds_captured(x: Any, depth: int = _DEPTH) -> bool:
     kind = type(x)
     if issubclass(kind, Captured):
         return True
-    if kind not in _CONTAINERS or not depth:
+    if kind not in CONTAINERS or not depth:
         return False
-    for item in _items(x):
+    for item in items_of(x):
         kind = type(item)
-        if issubclass(kind, Captured) or (kind in _CONTAINERS and holds_captured(item, depth - 1)):
+        if issubclass(kind, Captured) or (kind in CONTAINERS and holds_captured(item, depth - 1)):
             return True
     return False
 
 
-def _items(x: Any) -> Any:
+def items_of(x: Any) -> Any:
     """Return the items of a container of Python's; of a dict its values."""
     return x.values() if type(x) is dict else x
 
@@ -776,8 +775,8 @@ def mapped(function: Callable[[Any], Any], x: Any) -> Any:
 
     It is the container itself if these are its items, since others may hold it, and change it.
     """
-    items = [function(item) for item in _items(x)]
-    if all(map(operator.is_, items, _items(x))):
+    items = [function(item) for item in items_of(x)]
+    if all(map(operator.is_, items, items_of(x))):
         return x
     if type(x) is dict:
         return dict(zip(x, items, strict=True))
@@ -791,8 +790,8 @@ def is_traced(x: Any, depth: int = _DEPTH) -> bool:
         return False
     if issubclass(kind, Captured):
         return isinstance(x._captured_value, Array)
-    if kind in _CONTAINERS and depth:
-        for item in _items(x):
+    if kind in CONTAINERS and depth:
+        for item in items_of(x):
             if type(item) not in _OF_INDICES and is_traced(item, depth - 1):
                 return True
         return False
@@ -820,7 +819,7 @@ def unwrap(x: Any) -> Any:
     kind = type(x)
     if issubclass(kind, Captured):
         return x._captured_value
-    if kind in _CONTAINERS:
+    if kind in CONTAINERS:
         return mapped(unwrap, x)
     if kind is slice:
         return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
@@ -837,7 +836,7 @@ def plain(x: Any) -> Any:
     kind = type(x)
     if issubclass(kind, Captured):
         return x if isinstance(x._captured_value, Array) else x._captured_object()
-    if kind in _CONTAINERS and holds_captured(x):
+    if kind in CONTAINERS and holds_captured(x):
         return mapped(plain, x)
     return x
 
@@ -868,7 +867,7 @@ def check_no_key(x: Any, y: Any) -> None:
 
 
 def _may_vary(x: Any) -> bool:
-    return is_traced(x) and _holds(x, lambda item: runs.may_vary(unwrap(item)))
+    return is_traced(x) and any_holds(x, lambda item: runs.may_vary(unwrap(item)))
 
 
 #: Classes of what is no float, and holds none.
@@ -877,7 +876,7 @@ _NO_KEYS: Final = {str, bytes, dict, type(None), object}
 
 def _is_same_key(x: Any, y: Any) -> bool:
     """Return whether floats, arrays of them whatever their shapes, or sequences are equal."""
-    are_sequences = {type(x) in _CONTAINERS, type(y) in _CONTAINERS}
+    are_sequences = {type(x) in CONTAINERS, type(y) in CONTAINERS}
     try:
         if are_sequences == {True}:
             return bool(x == y)
@@ -901,9 +900,9 @@ def known_data(x: Any, data_of: Callable[[Any], Any] = runs.data) -> Any:
         x: the value.
         data_of: gives the data of a traced value, such as ``runs.example``.
     """
-    if type(x) in _CONTAINERS:
+    if type(x) in CONTAINERS:
         made = mapped(lambda item: known_data(item, data_of), x)
-        return UNKNOWN if any(item is UNKNOWN for item in _items(made)) else made
+        return UNKNOWN if any(item is UNKNOWN for item in items_of(made)) else made
     value = unwrap(x)
     data = data_of(value) if isinstance(value, Array) else value
     is_traced = data is not value
@@ -940,7 +939,7 @@ def laid_out(value: Any, model: Any) -> Any:
     return follow(layout)
 
 
-def _is_permuted(x: Any) -> bool:
+def is_permuted(x: Any) -> bool:
     """Return whether the axes of an array are in another order in memory."""
     if not is_array(x):
         return type(x) is np.ndarray and x.ndim > 1 and not x.flags.c_contiguous
@@ -956,7 +955,7 @@ def in_order_of(inputs: Sequence[Any], value: Any, order: str = "K") -> Any:
         return tuple([in_order_of(inputs, item, order) for item in value])
     if not isinstance(value, Array) or value.ndim < 2:
         return wrap(value)
-    if order != "F" and not any(map(_is_permuted, inputs)):
+    if order != "F" and not any(map(is_permuted, inputs)):
         return wrap(value)
     views = [x._captured_view if is_array(x) else x for x in inputs]
     views = [x for x in views if type(x) is np.ndarray]
@@ -982,27 +981,28 @@ def example_of(func: Any, args: Any, kwargs: Any) -> Any:
         return None
 
 
-def _holds(x: Any, test: Callable[[Any], bool]) -> bool:
+def any_holds(x: Any, test: Callable[[Any], bool]) -> bool:
     """Return whether a condition holds for a value, or for one in a container."""
-    if type(x) in _CONTAINERS:
-        return any(_holds(item, test) for item in _items(x))
+    if type(x) in CONTAINERS:
+        return any(any_holds(item, test) for item in items_of(x))
     return test(x)
 
 
-def _is_single(x: Any) -> bool:
+def is_single(x: Any) -> bool:
+    """Return whether a value has one of the dtypes of fewer bits."""
     return isinstance(x, (Captured, np.ndarray, np.generic)) and x.dtype in _NARROW
 
 
-def _as_weak(x: Any) -> Any:
+def as_weak(x: Any) -> Any:
     """Return a number of Python's as one that takes the dtype of others, as NumPy has it."""
     is_number = type(x) is CapturedFloat
     return CapturedFloat(convert(x._value, x.dtype, True)) if is_number else x
 
 
-def _is_wider(model: Any, result: Any) -> bool:
+def is_wider(model: Any, result: Any) -> bool:
     """Return whether a result has fewer bits than a model of it."""
     if isinstance(model, (list, tuple)):
-        return any(map(_is_wider, model, result))
+        return any(map(is_wider, model, result))
     if not isinstance(model, (np.ndarray, np.generic)) or not hasattr(result, "dtype"):
         return False
     theirs, ours = np.dtype(model.dtype), np.dtype(result.dtype)
@@ -1010,10 +1010,10 @@ def _is_wider(model: Any, result: Any) -> bool:
     return is_alike and theirs.itemsize > ours.itemsize
 
 
-def _widened(x: Any) -> Any:
+def widened(x: Any) -> Any:
     """Return numbers of 32 bits, or fewer, with 64 bits."""
-    if type(x) in _CONTAINERS:
-        return mapped(_widened, x)
+    if type(x) in CONTAINERS:
+        return mapped(widened, x)
     if not isinstance(x, (Captured, Array, np.ndarray, np.generic)) or x.dtype not in _NARROW:
         return x
     return x.astype({"c": np.complex128, "f": np.float64}.get(x.dtype.kind, np.int64))
@@ -1021,7 +1021,7 @@ def _widened(x: Any) -> Any:
 
 def model(x: Any) -> Any:
     """Return data in the layout of arrays under capture, of the example of their values."""
-    if type(x) in _CONTAINERS:
+    if type(x) in CONTAINERS:
         return mapped(model, x)
     if not is_captured(x) or not isinstance(x._captured_value, Array):
         return plain(x)
@@ -1044,9 +1044,10 @@ def model(x: Any) -> Any:
     return layout
 
 
-def _as_model(result: Any, model: Any) -> Any:
+def as_model(result: Any, model: Any) -> Any:
+    """Return a result with its axes in memory in the order of an example of it."""
     if type(result) in (list, tuple) and type(model) is type(result) and len(model) == len(result):
-        return type(result)(map(_as_model, result, model))
+        return type(result)(map(as_model, result, model))
     if not isinstance(model, np.ndarray) or model.ndim < 2 or model.flags.c_contiguous:
         return result
     if np.shape(result) != model.shape:
@@ -1208,7 +1209,7 @@ def at_traced(array: Any, key: Any) -> Any:
     index = unwrap(key)
 
     def read(whole: Any) -> Array:
-        elements: Array = _whole(unwrap(whole))[index]
+        elements: Array = as_jax(unwrap(whole))[index]
         return elements
 
     parts = key if type(key) is tuple else (key,)
@@ -1230,7 +1231,8 @@ def _is_mask(key: Any) -> bool:
     return type(key) is np.ndarray and key.dtype.kind == "b"
 
 
-def _whole(value: Any) -> Any:
+def as_jax(value: Any) -> Any:
+    """Return a value as an array of tinyjax's."""
     return value if isinstance(value, Array) else jnp.asarray(value)
 
 
@@ -1253,10 +1255,7 @@ def check_number(x: Any, dtype: Any) -> None:
     for item in x if type(x) in (list, tuple) else ():
         check_number(item, dtype)
     if isinstance_of(x, CapturedScalar) and isinstance(x._captured_value, Array):
-        _check(numpy_errors.integer(x._captured_value, dtype))
-
-
-# Views and writes
+        runs.raise_failures(numpy_errors.integer(x._captured_value, dtype))
 
 
 def view_by(array: CapturedArray, step: memories.Step) -> Any:
@@ -1421,14 +1420,14 @@ def _objects_of_shape(shape: tuple[int, ...], x: Any) -> Any:
 
 
 #: Universal functions that write, by the methods of ``.at``.
-_WRITING: Final = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+WRITING: Final = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _write_data(target: Any, key: Any, value: Any, how: str) -> None:
     if how == "set":
         target[key] = value
     else:
-        _WRITING[how].at(target, key, value)
+        WRITING[how].at(target, key, value)
 
 
 def to_array(x: Any) -> Any:
@@ -1460,202 +1459,8 @@ def _nested(x: Any) -> Any:
     return np.asarray(x)
 
 
-# NumPy's functions
-
-
-def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
-    """Apply a universal function, or one of its methods, to values of which some are captured."""
-    if ufunc in EQUALITIES and method == "__call__":
-        check_no_key(*inputs[:2])
-    if method == "__call__" and not options:
-        for x in inputs:
-            if type(x) in _FOREIGN_FREE:
-                continue
-            if is_foreign(x):
-                return NotImplemented
-            if _is_of_other_class(x):
-                return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
-        handler = HANDLERS.get(ufunc)
-        return wrap_ufunc(ufunc, inputs) if handler is None else handler(*inputs)
-    return _ufunc_with_options(ufunc, method, inputs, dict(options))
-
-
-def wrap_ufunc(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Apply a universal function to values without foreign classes among them."""
-    values = [x._captured_value if issubclass(type(x), Captured) else x for x in inputs]
-    if not _CONTAINERS.isdisjoint(map(type, values)):
-        values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else x for x in values]
-    return of_values(ufunc, inputs, values, ufunc)
-
-
-def of_values(
-    ufunc: np.ufunc, inputs: Sequence[Any], values: Sequence[Any], apply: Callable[..., Any]
-) -> Any:
-    """Return what a universal function gives for values, as the program sees it.
-
-    Args:
-        ufunc: the function.
-        inputs: its operands, as the program sees them.
-        values: their values.
-        apply: the function, or an operator that is the same.
-    """
-    is_double = True
-    for value in values:  # a loop runs faster than a generator, and most values are of 64 bits
-        if getattr(value, "dtype", _DOUBLE) is not _DOUBLE:
-            is_double = False
-    if not is_double and any(map(has_objects, values)):
-        return apply(*map(as_objects, inputs))
-    if ufunc is np.power and (base := _base_of_root(apply, *inputs)) is not None:
-        return wrap_ufunc(np.sqrt, (base,))
-    if not is_double:
-        apply = with_dtypes_of_numpy(ufunc, inputs, apply)
-    if ufunc is np.power and _is_small_integer(values[1]):
-        result = values[0] ** int(values[1])
-    elif ufunc is np.multiply or ufunc is np.true_divide:
-        result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
-    else:
-        result = apply(*values)
-    result = squares.follow(ufunc, values, _signed(ufunc, values, result))
-    for check in runs.checks:
-        check(ufunc, inputs, {}, result)
-    if not isinstance(result, Array):
-        return in_order_of(inputs, result) if is_traced(result) else follow(result)
-    if result.ndim < 2 or ufunc.signature is not None:
-        return wrap(result)
-    return in_order_of(inputs, result)
-
-
-def _base_of_root(operation: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Return what a power is the root of in NumPy; None if it is none."""
-    is_number = isinstance_of(x, CapturedScalar)
-    if not is_captured(x) or not numeric.is_root(operation, unwrap(x), unwrap(y), is_number):
-        return None
-    dtype = np.result_type(x.dtype, unwrap(y))
-    return x if x.dtype == dtype else x.astype(dtype)  # which may lay it out in another order
-
-
-#: What gives zeros the signs that they have in NumPy.
-_SIGNED: Final[dict[Any, Callable[..., Any]]] = {
-    np.floor_divide: numeric.signed_quotient,
-    np.remainder: numeric.signed_rest,
-}
-
-
-def _signed(ufunc: np.ufunc, operands: Sequence[Any], result: Any) -> Any:
-    is_signed = ufunc in _SIGNED and isinstance(result, Array) and result.dtype.kind == "f"
-    return _SIGNED[ufunc](result, *operands) if is_signed else result
-
-
-def _scaled(apply: Callable[[Any, Any], Any], x: Any, y: Any, is_quotient: bool) -> Any:
-    """Return a product or quotient; where data make it infinite it does not vary.
-
-    Its slope is infinite there. A program that overwrites the element, or takes an exponential of
-    it, has a finite derivative.
-    """
-    if type(x) is not np.ndarray and type(y) is not np.ndarray:
-        return apply(x, y)
-    for data, other, is_divisor in ((x, y, False), (y, x, is_quotient)):
-        if type(data) is np.ndarray and isinstance(other, Tracer) and data.dtype.kind in "biufc":
-            infinite = data == 0 if is_divisor else ~np.isfinite(data)
-            if infinite.any():
-                finite = np.where(infinite, data.dtype.type(1), data)
-                pairs = [(lax.stop_gradient(other), data), (other, finite)]
-                fixed, varying = [(b, a) if data is x else (a, b) for a, b in pairs]
-                return jnp.where(infinite, apply(*fixed), apply(*varying))
-    return apply(x, y)
-
-
 #: Dtypes of results that NumPy may give with 64 bits.
 _NARROW: Final = {np.dtype(x) for x in "bBhHiIefF"}
-
-
-_DOUBLE: Final = np.dtype(np.float64)
-#: The numeric dtypes of NumPy that tinyjax has.
-_OF_NUMPY: Final = "?bBhHiIlLqQefdFD"
-#: Functions that give 0 for integers that are divided by 0.
-_DIVIDING: Final = (np.floor_divide, np.remainder, np.fmod)
-
-
-def with_dtypes_of_numpy(
-    ufunc: np.ufunc, inputs: Sequence[Any], apply: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return a universal function of values that computes in the dtypes of NumPy's.
-
-    Args:
-        ufunc: the function.
-        inputs: its operands, as the program sees them.
-        apply: the function of values.
-    """
-
-    def applied(*values: Any, **options: Any) -> Any:
-        kinds = tuple(map(_kind_of_operand, inputs, values))
-        if ufunc in _OF_TRUTHS and {*kinds} == {np.dtype(bool)}:
-            for value in values:
-                runs.check_no_flag(value, "an operator")
-        if ufunc is np.power:
-            _check(numpy_errors.power(*values))
-        *dtypes, out = _loop(ufunc, kinds)
-        operands = [
-            value if getattr(value, "dtype", dtype) == dtype else _whole(value).astype(dtype)
-            for value, dtype in zip(values, dtypes, strict=True)
-        ]
-        result = apply(*operands, **options)
-        if not isinstance(result, Array) or out is None:
-            return result
-        if ufunc in _DIVIDING and out.kind in "iu":
-            result = jnp.where(operands[1] == 0, 0, result)
-        return result if result.dtype == out else result.astype(out)
-
-    return applied
-
-
-def _kind_of_operand(x: Any, value: Any) -> Any:
-    """Return the dtype of an operand; of a number of Python's its class."""
-    if type(x) is CapturedFloat:
-        return class_of(x)
-    return np.dtype(bool) if type(x) is bool else getattr(value, "dtype", type(value))
-
-
-@functools.lru_cache(maxsize=1024)
-def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
-    """Return the dtypes of operands, and that of the first result.
-
-    Integers alone of which floats are computed become floats.
-
-    Raises:
-        TypeError: NumPy does not take operands of these kinds.
-    """
-    try:
-        dtypes = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
-    except TypeError:
-        chars = [getattr(kind, "char", "") for kind in kinds if kind not in (int, float, complex)]
-        if all(char and char in _OF_NUMPY for char in chars):
-            raise
-        return (*kinds, None)
-    *operands, out = dtypes[: ufunc.nin + 1]
-    is_quotient = out.kind in "fc" and all(x.kind in "biu" for x in operands)
-    return [*[out if is_quotient else x for x in operands], out]
-
-
-def _is_of_other_class(x: Any) -> bool:
-    """Return whether a value is an array of numbers of a subclass; data with gaps is not taken."""
-    is_other = isinstance(x, np.ndarray) and type(x) not in _FOREIGN_FREE
-    has_gaps = is_other and issubclass(type(unmasked(x)), np.ma.MaskedArray)
-    return is_other and not (has_gaps or has_objects(x))
-
-
-_FOREIGN_FREE: Final = {CapturedArray, CapturedScalar, CapturedFloat, float, int, np.ndarray}
-
-
-#: Powers that are products.
-_SMALL: Final = 9
-
-
-def _is_small_integer(x: Any) -> bool:
-    if not isinstance(x, (int, float, np.number)) or isinstance(x, np.complexfloating):
-        return False
-    value: Any = x
-    return bool(abs(value) < _SMALL and value == int(value))
 
 
 def has_objects(x: Any) -> bool:
@@ -1663,17 +1468,12 @@ def has_objects(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
-def are_plain(operands: Sequence[Any]) -> bool:
-    """Return whether arguments have no methods of the program's, and no objects that may."""
-    return _PLAIN_ARGUMENTS.issuperset(map(type, operands)) and not any(map(has_objects, operands))
-
-
 def as_objects(x: Any) -> Any:
     """Return an array under capture as one of its numbers, as NumPy does for one of objects.
 
     Its functions then do what the numbers do, one by one.
     """
-    if type(x) in _CONTAINERS:
+    if type(x) in CONTAINERS:
         return mapped(as_objects, x)
     if not is_captured(x):
         return x
@@ -1699,7 +1499,7 @@ def objects_by(make: Callable[[Any], Any], x: Any) -> Any:
     arrays: dict[int, tuple[Any, Any]] = {}
 
     def model(x: Any) -> Any:
-        if type(x) in _CONTAINERS:
+        if type(x) in CONTAINERS:
             return mapped(model, x)
         if not is_array(x):
             return _Item(x) if is_captured(x) else x
@@ -1719,614 +1519,11 @@ def objects_by(make: Callable[[Any], Any], x: Any) -> Any:
     return made
 
 
-def is_foreign(x: Any) -> bool:
-    """Return whether another library's class has operators or protocols of its own."""
-    kind = type(x)
-    if issubclass(kind, (Captured, np.generic, int, float, complex, list, tuple, Array)):
-        return False
-    if issubclass(kind, np.ndarray):
-        return kind.__array_ufunc__ is not np.ndarray.__array_ufunc__
-    protocol = getattr(kind, "__array_ufunc__", np)
-    priority: float = getattr(kind, "__array_priority__", 0.0)
-    return protocol is None or protocol is not np or priority > 0.0
-
-
-def text_of(form: str, values: Any) -> str:
-    """Return what ``form % values`` gives, which is not to be read as a number again."""
-    text: str = form % _data_of_text(values)
-    if is_traced(values):
-        runs.note_text(text)
-    return text
-
-
-def _data_of_text(x: Any) -> Any:
-    if not is_captured(x):
-        return mapped(_data_of_text, x) if type(x) in _CONTAINERS else x
-    data = runs.decide(value_of(x), "text")
-    return data if is_array(x) else data.item() if isinstance_of(x, CapturedFloat) else data[()]
-
-
-def is_object(x: Any) -> bool:
-    """Return whether NumPy makes an array of objects of a value, of which it calls methods."""
-    kind = type(x)
-    is_known = issubclass(kind, (Captured, np.generic, np.ndarray, int, float, complex, str, Array))
-    is_sequence = not issubclass(kind, (dict, set, frozenset))
-    return not is_known and not (is_sequence and any(hasattr(kind, x) for x in _OF_ARRAY_LIKES))
-
-
-#: What a class has of which NumPy makes arrays.
-_OF_ARRAY_LIKES: Final = ("__array__", "__array_interface__", "__array_struct__", "__len__")
-
-
-def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Any) -> Any:
-    inputs = (*inputs, *[options.pop(name) for name in ("array", "indices") if name in options])
-    outs = options.pop("out", None)
-    if outs is ...:  # the result is an array, also without axes
-        return to_array(apply_ufunc(ufunc, method, inputs, options))
-    outs = outs if isinstance(outs, tuple) or outs is None else (outs,)
-    operands = (*inputs, *(outs or ()))
-    if any(map(is_foreign, operands)):
-        return NotImplemented
-    if any(map(_is_of_other_class, operands)):
-        options = options if outs is None else {**options, "out": outs}
-        return HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
-    where = options.pop("where", True)
-    where = to_array(where) if type(where) is list else where
-    if is_captured(where):
-        where = runs.decide(where._captured_value, "where")
-    if method == "at":
-        return _apply_at(ufunc, inputs)
-    if any(map(has_objects, operands)):
-        outs = None if outs is None else {"out": outs}
-        return getattr(ufunc, method)(*map(as_objects, inputs), **(outs or {}), **options)
-    if not is_traced(operands):
-        options = options if where is True else {**options, "where": where}
-        return _plain_ufunc(getattr(ufunc, method), inputs, outs, options)
-    return _ufunc_of_traced(ufunc, method, inputs, outs, where, options)
-
-
-def _ufunc_of_traced(
-    ufunc: np.ufunc, method: str, inputs: Sequence[Any], outs: Any, where: Any, options: Any
-) -> Any:
-    """Apply a universal function, or one of its methods, to traced values."""
-    if ufunc is np.power and method == "__call__":
-        base = _base_of_root(ufunc, *inputs)
-        ufunc, inputs = (ufunc, inputs) if base is None else (np.sqrt, [base])
-    order = options.pop("order", "K") if method == "__call__" else "K"
-    casting = options.get("casting", "same_kind")
-    if isinstance(options.get("dtype"), type(np.dtype)):  # a class of dtypes
-        options["dtype"] = options["dtype"]()
-    inputs = [*map(to_array, inputs)] if method == "outer" else inputs
-    options = _checked(ufunc, inputs, options) if method == "__call__" else options
-    values = [unwrap(to_array(x)) if type(x) in _CONTAINERS else unwrap(x) for x in inputs]
-    if where is not True and method == "__call__":
-        return _apply_where(ufunc, values, outs, np.asarray(where), options, casting)
-    if where is not True:
-        options["where"] = where
-    if method in ("reduce", "accumulate", "reduceat"):
-        check_call(getattr(ufunc, method), inputs, options)
-        if not getattr(values[0], "ndim", 1):  # of a number, which has an axis here
-            options["axis"] = None
-    if method in ("reduce", "accumulate", "reduceat") and outs and outs[0] is not None:
-        options["dtype"] = options.get("dtype") or outs[0].dtype
-    function: Callable[..., Any] = getattr(ufunc, method)
-    if method in ("__call__", "outer") and not {"dtype", "signature"} & {*options}:
-        function = with_dtypes_of_numpy(ufunc, inputs, function)
-    value = function(*values, **options)
-    models = inputs if method in ("__call__", "accumulate") and ufunc.signature is None else ()
-    return _put_outs(outs, in_order_of(models, value, order), None, casting)
-
-
-def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: Any) -> Any:
-    if outs is None or all(out is None for out in outs):
-        return result
-    if len(outs) == 1:
-        return put_out(outs[0], result, mask, casting)
-    pairs = zip(outs, result, strict=True)
-    return tuple([r if out is None else put_out(out, r, mask, casting) for out, r in pairs])
-
-
-def _checked(ufunc: np.ufunc, inputs: Sequence[Any], options: Any) -> Any:
-    """Return options without those of types, which NumPy checks on arrays of the same types."""
-    options = {name: x for name, x in options.items() if name != "subok"}
-    if not {"casting", "signature"} & {*options}:
-        return options
-    checked = ufunc(*[_of_type(x, ufunc.signature is None) for x in inputs], **options)
-    rest = {name: x for name, x in options.items() if name not in ("casting", "signature")}
-    if "signature" in options and isinstance(checked, np.ndarray) and checked.dtype.kind in "fc":
-        rest["dtype"] = checked.dtype
-    return rest
-
-
-def _of_type(x: Any, is_elementwise: bool) -> Any:
-    """Return an operand of the type of another, without its elements."""
-    if isinstance_of(x, CapturedFloat) or type(x) in (int, float, complex, bool):
-        return type(x)(1) if not is_captured(x) else 1.0
-    array = to_array(x)
-    if not array.ndim and not is_array(x):
-        return array.dtype.type(1)
-    return np.ones(0 if is_elementwise else array.shape, array.dtype)
-
-
-def _plain_ufunc(function: Any, inputs: Sequence[Any], outs: Any, options: Any) -> Any:
-    """Apply a universal function to data, and write it where the result is to be."""
-    values = [*map(plain, inputs)]
-    if outs is None:
-        return follow(function(*values, **options))
-    result = function(*values, out=tuple([plain(out) for out in outs]), **options)
-    if len(outs) == 1:
-        return follow(result) if outs[0] is None else outs[0]
-    pairs = zip(outs, result, strict=True)
-    return tuple([follow(r) if out is None else out for out, r in pairs])
-
-
-def _apply_at(ufunc: np.ufunc, inputs: Sequence[Any]) -> None:
-    target, key, *values = inputs
-    if not is_traced(inputs):
-        ufunc.at(plain(target), plain(key), *[plain(x) for x in values])
-        return
-    key, shape = key_of(key), np.shape(target)
-    if ufunc is np.subtract:
-        write(target, key, -to_array(values[0]), "add")
-    elif ufunc in _WRITING.values():
-        write(target, key, values[0], next(x for x, y in _WRITING.items() if y is ufunc))
-    elif not is_traced(key) and _are_distinct(key, shape):
-        write(target, key, apply_ufunc(ufunc, "__call__", (target[key], *values), {}))
-    else:
-        raise runs.refusal(f"np.{ufunc.__name__}.at")
-
-
-def _are_distinct(key: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether an index has no element twice."""
-    numbers = np.ravel(np.arange(math.prod(shape)).reshape(shape)[key])
-    return len(np.unique(numbers)) == len(numbers)
-
-
-def _apply_where(
-    ufunc: np.ufunc, values: Sequence[Any], outs: Any, where: HostArray, options: Any, casting: Any
-) -> Any:
-    """Compute under the mask only, so that no NaN comes from the other elements."""
-    arrays = [x if isinstance(x, Array) else np.asarray(x) for x in values]
-    given = [np.shape(out) for out in outs or () if out is not None]
-    shape = np.broadcast_shapes(*[x.shape for x in arrays], where.shape, *given)
-    mask = np.broadcast_to(where, shape)
-    result = wrap(ufunc(*[jnp.broadcast_to(x, shape)[mask] for x in arrays], **options))
-    results = result if type(result) is tuple else (result,)
-    outs = outs or (None,) * len(results)
-    made = [
-        array_of(np.zeros(shape, r.dtype)) if out is None else out
-        for out, r in zip(outs, results, strict=True)
-    ]
-    written = [put_out(out, r, mask, casting) for out, r in zip(made, results, strict=True)]
-    return written[0] if len(written) == 1 else tuple(written)
-
-
-def put_out(
-    out: Any, result: Any, mask: HostArray | None = None, casting: Any = "same_kind"
-) -> Any:
-    """Write a result where ``out=`` says, and return that."""
-    dtype = getattr(result, "dtype", None)
-    if dtype is not None and not np.can_cast(dtype, out.dtype, casting):
-        raise TypeError(
-            f"Cannot cast ufunc output from {dtype!r} to {out.dtype!r} with casting rule "
-            f"{casting!r}"
-        )
-    write(out, ... if mask is None else mask, result)
-    return out
-
-
-def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """Apply a function of NumPy's to arguments of which some are under capture."""
-    result = apply_directly(func, args, kwargs)
-    if result is not NotImplemented:
-        return result
-    for x in args:
-        if is_array(x) and type(x) is not CapturedArray:
-            if type(x).has_protocols:
-                return by_protocols(func, args, kwargs)
-            result = _applied(func, args, kwargs)
-            is_traced = are_traced(args, kwargs)
-            return in_class(result, example_of(func, args, kwargs), x) if is_traced else result
-        if type(x) in (list, tuple):
-            _check_classes(func, x)
-    return _applied(func, args, kwargs)
-
-
-def _check_classes(func: Any, arrays: Sequence[Any]) -> None:
-    """Check that the result of a function of several arrays is no array of their class.
-
-    Raises:
-        CaptureError: it may be one, which ``__array_finalize__`` gets no array for.
-    """
-    for x in arrays:
-        if is_array(x) and type(x) is not CapturedArray:
-            kind = class_of(x)
-            priority = kind.__array_priority__
-            if isinstance(priority, (int, float)) and priority > 0.0:
-                what = f"{getattr(func, '__name__', func)} of arrays of {kind.__name__}"
-                raise runs.refusal(what, "Call it with numpy.asarray(x).")
-
-
-def by_protocols(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """Apply a function of NumPy's to arrays of a subclass whose protocols it calls.
-
-    Raises:
-        CaptureError: it calls them not only with what it gives.
-    """
-    result = HANDLERS[np.ndarray.__array_function__](func, args, kwargs)
-    if result is NotImplemented:
-        names = {class_of(x).__name__ for x in args if is_array(x)} - {"ndarray"}
-        raise runs.refusal(
-            f"{getattr(func, '__name__', func)} of {', '.join(names)}, whose protocols it calls,",
-            "Call it with numpy.asarray(x).",
-        )
-    return result
-
-
-def _applied(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    if func in facts.OF_SEQUENCES and args and has_objects(args[0]):
-        args = ([*args[0]], *args[1:])  # arrays, which are the objects
-    handler = HANDLERS.get(func)
-    if handler is not None:
-        return handler(*args, **kwargs)
-    if func in facts.VIEWS and args and (is_array(args[0]) or type(args[0]) in (list, tuple)):
-        rest, options = (mapped(_as_key, known_sizes(x)) for x in (args[1:], kwargs))
-        if is_array(array := to_array(args[0])):
-            by_order = any(type(x) is str and x in "KA" for x in (*rest, *options.values()))
-            apply = in_order_of_memory if by_order else view_by
-            return apply(array, lambda a: func(a, *rest, **options))
-    if not are_traced(args, kwargs):
-        return with_data(func, args, kwargs)
-    if any(map(has_objects, args)):
-        return func(*map(as_objects, args), **kwargs)
-    if not facts.is_fresh(func, len(args), [name for name in kwargs if name != "out"]):
-        result = from_source[0](func, args, kwargs)  # which says what its result shares
-        if result is not NotImplemented:
-            return result
-    return _with_checks(func, args, kwargs, apply_to_traced(func, args, kwargs))
-
-
-def _with_checks(func: Any, args: Sequence[Any], kwargs: Any, result: Any) -> Any:
-    """Return the result of a function of NumPy's, after what is noted and checked of it."""
-    if not kwargs.keys() - {"axis", "keepdims"} and is_captured(result):
-        squares.follow(func, [*map(unwrap, args)], result._captured_value)
-    for check in runs.checks:
-        check(func, args, kwargs, result)
-    return result
-
-
-def apply_directly(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """Apply a function to such arguments as it took before; NotImplemented for others."""
-    if func in HANDLERS or func not in facts.FRESH:
-        return NotImplemented
-    result = _as_before(func, args, kwargs, _key_of_call(func, args, kwargs))
-    return result if result is NotImplemented else _with_checks(func, args, kwargs, result)
-
-
-def in_class(result: Any, model: Any, owner: CapturedArray) -> Any:
-    """Return a result in the class of an example of it, which may be that of an argument."""
-    if type(result) in (list, tuple) and type(model) is type(result):
-        return type(result)([in_class(*pair, owner) for pair in zip(result, model, strict=True)])
-    if isinstance(model, np.generic) and is_array(result):
-        return result[()]
-    if not isinstance(model, np.ndarray) or not isinstance(result, (np.ndarray, np.generic)):
-        return result
-    array = to_array(result) if is_captured(result) else array_of(np.array(result))
-    plain: CapturedArray = array._captured_plain()
-    return plain if type(model) is np.ndarray else like(owner, plain)
-
-
 class _OfSubclass(np.ndarray):
     """An example of an array of a subclass of the program's, whose code does not run."""
 
 
-def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function with data, and follow its result, or return what it has written."""
-    out = kwargs.get("out")
-    result = func(*map(plain, args), **mapped(plain, kwargs))
-    operands = [getattr(func, "__self__", None), *args, *kwargs.values()]
-    return followed(result, operands) if out is None else out
-
-
-def followed(result: Any, operands: Sequence[Any]) -> Any:
-    """Return what a function gave for data, where it may have given its arguments.
-
-    Arrays that share memory with one under capture are views of it. Those that do with an array
-    from outside stay as they are.
-    """
-    if type(result) in (tuple, list) or hasattr(type(result), "_make"):
-        return mapped(lambda part: followed(part, operands), result)
-    if not issubclass(type(result), np.ndarray):
-        return follow(result)
-    for x in _arrays_in(operands):
-        view = x._captured_view if is_array(x) else x
-        if not memories.is_view_of(result, view):
-            continue
-        if view is x:
-            return result
-        if result is view:
-            return x
-        if type(result) is np.ndarray and result.dtype == view.dtype:
-            return CapturedArray(x._captured_memory, result, x)
-        x._captured_memory.is_shared = True
-    return follow(result)
-
-
-def _arrays_in(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield the arrays among values, and in containers of these."""
-    for x in values:
-        if type(x) in _CONTAINERS or issubclass(type(x), tuple):
-            yield from _arrays_in(_items(x))
-        elif is_array(x) or isinstance(x, np.ndarray):
-            yield x
-
-
-def _as_key(x: Any) -> Any:
-    return key_of(x) if holds_captured(x) else x
-
-
-#: Runs the Python source of a function of NumPy's that tinyjax has not; set by ``calls``.
-from_source: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
-
-#: Errors of functions of tinyjax that do not take their arguments.
-REFUSALS: Final = (TinyjaxError, TypeError, ValueError, NotImplementedError)
-
-
-def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
-    """Apply tinyjax's function of the name, or NumPy's own Python source, to traced arguments."""
-    key = _key_of_call(func, args, kwargs)
-    result = _as_before(func, args, kwargs, key)
-    if result is not NotImplemented:
-        return result
-    args, kwargs = by_place(func, args, kwargs, 1)
-    if len(args) > (position := position_of_out(func)):
-        names = _parameters(func)[position:]
-        kwargs.update(zip(names, args[position:], strict=False))
-        args = args[:position]
-    out = kwargs.pop("out", None)
-    check_call(func, args, kwargs)
-    if out is not None and func in facts.ACCUMULATING and len(args) < 3:
-        kwargs["dtype"] = kwargs.get("dtype") or out.dtype
-    try:
-        if _holds((args, kwargs), _is_single):
-            lists = (list,) if func is np.select else ()
-            args = [mapped(_as_weak, x) if isinstance(x, lists) else _as_weak(x) for x in args]
-            kwargs = mapped(_as_weak, kwargs)
-        result = wrap(with_values(func, args, kwargs))
-        is_single = _holds(result, _is_single)
-        needs_model = is_single or func in facts.REORDERING
-        is_direct = not needs_model
-        if needs_model or _holds((args, kwargs), _is_permuted):
-            model = example_of(func, args, kwargs)
-            if is_single and _is_wider(model, result):
-                result = wrap(with_values(func, _widened(args), _widened(kwargs)))
-            computed, result = result, _as_model(result, model)
-            is_direct = is_direct and result is computed and model is not None
-        if is_direct and _SOUND.get(key) is False and not _holds((args, kwargs), _is_special):
-            _DIRECT.add(key)
-        if func in facts.POINTS and isinstance(result, (Captured, np.generic)):
-            result = to_array(result)
-    except REFUSALS as error:
-        result = _apply_otherwise(func, args, kwargs, error)
-    return result if out is None else put_out(out, result, None, "unsafe")
-
-
-#: Calls of which only tinyjax's function says what they give, by what they are remembered by.
-_DIRECT: Final[set[Any]] = set()
-
-
-def _is_special(x: Any) -> bool:
-    """Return whether the class or the dtype of an argument changes what is done."""
-    return type(x) not in _PLAIN_ARGUMENTS or _is_single(x)
-
-
-def _as_before(func: Any, args: Sequence[Any], kwargs: Any, key: Any) -> Any:
-    """Apply tinyjax's function where that was all for such a call; otherwise NotImplemented."""
-    if key not in _DIRECT:
-        return NotImplemented
-    try:
-        result = wrap(func(*map(unwrap, args), **mapped(unwrap, kwargs)))
-    except REFUSALS:  # what it does not take is tried otherwise
-        return NotImplemented
-    if _holds(result, _is_single):
-        return NotImplemented
-    is_point = func in facts.POINTS and isinstance(result, (Captured, np.generic))
-    return to_array(result) if is_point else result
-
-
-def check_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """Raise what NumPy raises for a call."""
-    key = _key_of_call(func, args, kwargs)
-    depends = _SOUND.get(key)
-    if depends is False:
-        return
-    example = functools.partial(_filled, ([*args], kwargs)) if depends is None else None
-    failures = numpy_errors.check_call(func, unwrap([*args]), unwrap(kwargs), example)
-    _check(failures)
-    if key is not None:
-        if len(_SOUND) >= _MOST_SOUND:
-            _SOUND.clear()
-            _DIRECT.clear()
-        _SOUND[key] = failures != ()
-
-
-#: Calls that NumPy takes, as shapes, dtypes and options, and whether it may raise for numbers.
-_SOUND: Final[dict[Any, bool]] = {}
-_MOST_SOUND: Final = 10_000
-
-
-def _key_of_call(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Return what a call is remembered by; None if an argument may change."""
-    has_content = func not in facts.DETERMINED
-    try:
-        options = _signature(kwargs, has_content) if kwargs else ()
-        return func, tuple([_signature(x, has_content) for x in args]), options
-    except TypeError:
-        return None
-
-
-def _signature(x: Any, has_content: bool) -> Any:
-    """Return the types of what is traced in an argument, and the others with classes.
-
-    Args:
-        x: the argument.
-        has_content: whether floats and truth values in arrays of data matter.
-
-    Raises:
-        TypeError: one is neither a number nor a text, and may change, or would be kept alive.
-    """
-    kind = type(x)
-    if issubclass(kind, Captured):
-        value = x._captured_value
-        if isinstance(value, Array):
-            strides = x.strides if value.ndim > 1 and _is_permuted(x) else None
-            return kind, value.shape, value.dtype, strides
-        return kind, _content(value, has_content)
-    if kind is dict:
-        return tuple([(name, _signature(item, has_content)) for name, item in x.items()])
-    if kind in _CONTAINERS:
-        return kind, tuple([_signature(item, has_content) for item in x])
-    if kind is np.ndarray:
-        return kind, _content(x, has_content)
-    if x is not None and not isinstance(x, _UNCHANGING):
-        raise TypeError("it may change")
-    return kind, x
-
-
-def _content(array: HostArray, has_content: bool) -> Any:
-    """Return the type of an array of numbers, its layout, and what is in it if that matters.
-
-    Raises:
-        TypeError: that is too much, or they are no numbers.
-    """
-    kind = array.dtype.kind
-    has_content = has_content or kind not in "bfc" or array.size < 2  # which may be an option
-    if kind not in "biufc" or (has_content and array.nbytes > _SMALL_SIZE):
-        raise TypeError("it may change")
-    return array.shape, array.dtype, array.strides, array.tobytes() if has_content else None
-
-
-#: Classes of arguments that stay as they are.
-_UNCHANGING: Final = (int, float, complex, str, np.generic, np.dtype, type, type(Ellipsis))
-#: The bytes of the largest arrays of data that are compared with those of calls before.
-_SMALL_SIZE: Final = 256
-#: Classes of arguments of NumPy's functions that have no methods of the program's.
-_PLAIN_ARGUMENTS: Final = {
-    *(CapturedArray, CapturedScalar, CapturedFloat, CapturedBool, np.ndarray, type(None), type),
-    *(int, float, complex, bool, str, np.float64, np.int64, np.bool_, np.complex128),
-}
-
-
-def _check(failures: Iterable[numpy_errors.Failure]) -> None:
-    """Raise exceptions whose conditions hold: now, or when a compiled program runs."""
-    for failed, error in failures:
-        condition = numpy_errors.is_any(failed)
-        known = runs.data(condition)
-        if known is None and not runs.is_handling():
-            error_if(None, condition, f"{type(error).__name__}: {error}")
-        elif runs.decide(condition) if known is None else known:
-            raise error
-
-
-def _filled(x: Any, fill: int) -> Any:
-    """Return a value with a number in place of what is traced."""
-    if type(x) in _CONTAINERS:
-        return mapped(lambda item: _filled(item, fill), x)
-    if not is_captured(x) or not isinstance(x._captured_value, Array):
-        return plain(x)
-    number = x.dtype.type(fill)
-    if is_array(x):
-        return np.full(x.shape, number)
-    return number.item() if type(x) in NUMBERS else number
-
-
-def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
-    """Apply a function that refuses its arguments to arrays for lists, and to known sizes."""
-    is_private = func.__name__.startswith("_")  # NumPy's own, which does not check its arguments
-    arrays = args if is_private else [_as_argument(func, x) for x in args]
-    has_sizes = _holds((args, kwargs), _is_size)
-    if any(x is not y for x, y in zip(args, arrays, strict=True)):
-        try:
-            result = apply_to_traced(func, arrays, kwargs)
-        except REFUSALS:
-            if not has_sizes:
-                raise
-        else:
-            if is_array(result) and any(map(is_of_subclass, args)):
-                raise error  # NumPy may give an array of the class
-            return result
-    if isinstance(error, (DivergenceError, UndecidedError)):
-        raise error
-    if isinstance(error, AxisError) and not getattr(args[0], "ndim", 1):
-        model = example_of(func, args, kwargs)  # some functions take an axis of a number
-        if model is not None:
-            result = apply_to_traced(func, (np.atleast_1d(args[0]), *args[1:]), kwargs)
-            return np.reshape(result, np.shape(model))[()]
-    if has_sizes:
-        return apply_function(func, known_sizes(args), known_sizes(kwargs))
-    result = from_source[0](func, args, kwargs)
-    if result is NotImplemented and type(func) is BuiltinFunctionType:
-        raise runs.refusal(f"{func.__module__}.{func.__name__}") from error
-    if result is NotImplemented:
-        raise error
-    return result
-
-
-@functools.cache
-def _parameters(func: Any) -> list[str]:
-    """Return the names of the arguments of a function, which are first those without a name."""
-    try:
-        return [*inspect.signature(func).parameters]
-    except ValueError:  # it is in C, and has none
-        return []
-
-
-def by_place(
-    func: Any, args: Sequence[Any], kwargs: dict[str, Any], count: int
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call, of which so many go by place that may go by name."""
-    ordered, named = [*args], dict(kwargs)
-    for name in _parameters(func)[len(args) : count] if kwargs else ():
-        if name not in named:
-            break
-        ordered.append(named.pop(name))
-    return (*ordered,), named
-
-
-@functools.cache
-def position_of_out(func: Any) -> int:
-    """Return where ``out`` is among the arguments of a function: after all, where it has none."""
-    place = runtime.place_of_out(func)
-    return sys.maxsize if place is None else place
-
-
-def _as_argument(func: Any, x: Any) -> Any:
-    """Return nested lists of traced numbers as an array, or a sequence of arrays."""
-    if is_of_subclass(x):
-        return x.view(np.ndarray)
-    if type(x) not in (list, tuple) or not is_traced(x):
-        return x
-    if func not in facts.OF_SEQUENCES:
-        return to_array(x)
-    items = [_as_argument(None, item) for item in x]
-    return x if all(map(operator.is_, x, items)) else items
-
-
-def is_of_subclass(x: Any) -> bool:
-    """Return whether a value is an array of numbers of a class without operators of its own."""
-    kind: Any = type(x)
-    return _is_plain_subclass(kind) and not x.dtype.hasobject
-
-
-@functools.cache
-def _is_plain_subclass(kind: type) -> bool:
-    if kind is np.ndarray or not issubclass(kind, np.ndarray):
-        return False
-    names = ("__array_ufunc__", "__array_function__", *_METHODS_OF_OPERATORS)
-    return all(getattr(kind, name) is getattr(np.ndarray, name) for name in names)
-
-
-def _is_size(x: Any) -> bool:
+def is_size(x: Any) -> bool:
     """Return whether a value is a traced integer, such as a size."""
     return is_captured(x) and not x.ndim and x.dtype.kind in "iu" and is_traced(x)
 
@@ -2342,231 +1539,16 @@ def hashable(x: Any) -> Any:
 
 def known_sizes(x: Any) -> Any:
     """Return traced integers, which are decisions, as integers, also those in sequences."""
-    if type(x) in _CONTAINERS:
+    if type(x) in CONTAINERS:
         return mapped(known_sizes, x)
-    return operator.index(x) if _is_size(x) else x
+    return operator.index(x) if is_size(x) else x
 
 
-def _valued(x: Any) -> Any:
-    is_function = callable(x) and not isinstance(x, type)
-    is_ours = runtime.module_of_class(type(x)).startswith("tinyjax.")
-    return functions[0](x) if is_function and not is_ours else unwrap(x)
-
-
-def with_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function of tinyjax's with traced values, and functions of them."""
-    return func(*map(_valued, args), **mapped(_valued, kwargs))
-
-
-# Operators and methods
-
-
-def holds(x: Any, test: Callable[[Any], Any]) -> bool:
-    """Return whether a condition holds for a number, which is a decision where it is traced."""
-    value = x._captured_value if isinstance_of(x, Captured) else x
-    if not isinstance(value, Array):
-        return bool(test(value))
-    known = runs.data(value)
-    if known is None and not runs.is_handling():
-        return False
-    if known is not None and not test(known) and not runs.is_staged(value):
-        return False
-    return bool(runs.decide(test(value)))
-
-
-def is_zero(x: Any) -> bool:
-    """Return whether a divisor is zero, which is a decision where it is traced."""
-    return holds(x, lambda value: value == 0)
-
-
-def _is_negative(x: Any) -> bool:
-    return holds(x, lambda value: value < 0)
-
-
-def power(x: Any, y: Any) -> Any:
-    """Return a power of numbers of Python's.
-
-    Raises:
-        ZeroDivisionError: a negative power of zero.
-        OverflowError: the power is too large.
-    """
-    if all(isinstance(value, (int, float)) for value in (x, y)):
-        if _is_negative(y) and is_zero(x):
-            raise ZeroDivisionError("0.0 cannot be raised to a negative power")
-        is_whole_constant = not isinstance_of(y, Captured) and float(y).is_integer()
-        if not is_whole_constant and _is_negative(x) and not holds(y, _is_whole):
-            x = wrap(unwrap(x) + 0j)
-    result = number(of_values(np.power, (x, y), (unwrap(x), unwrap(y)), operator.pow))
-    known = runs.data(unwrap(result))
-    matters = runs.is_handling() if known is None else np.isinf(known) or runs.is_handling()
-    is_infinite = matters and holds(result, _is_infinite)
-    if is_infinite and not any(holds(value, _is_infinite) for value in (x, y)):
-        raise OverflowError(34, "Numerical result out of range")
-    return result
-
-
-def _is_whole(value: Any) -> Any:
-    return value == np.floor(value)
-
-
-def _is_infinite(value: Any) -> Any:
-    return abs(value) == np.inf
-
-
-#: Sequences that a product with an integer repeats.
-_REPEATED: Final = {list, tuple, str, bytes}
 #: Numbers of Python's, whose operators give such numbers.
 NUMBERS: Final = {int, float, complex, bool, CapturedFloat, CapturedBool}
 #: Classes of captured numbers of Python's, and those of truth values.
 OF_PYTHON: Final = {CapturedFloat, CapturedBool}
-_BOOLS: Final = {bool, CapturedBool}
-_BITWISE: Final = {np.bitwise_and, np.bitwise_or, np.bitwise_xor}
-_DIVISIONS: Final = {np.true_divide, np.floor_divide, np.remainder}
-
-
-def of_numbers(
-    ufunc: np.ufunc, x: Any, y: Any, apply: Callable[[Any, Any], Any] | None = None
-) -> Any:
-    """Return what an operator gives for numbers of Python's, of which one is traced.
-
-    Raises:
-        ZeroDivisionError: the divisor is zero.
-    """
-    kinds = {type(x), type(y)}
-    of_bools = kinds <= _BOOLS
-    if CapturedBool in kinds and ufunc not in COMPARED and not (of_bools and ufunc in _BITWISE):
-        x, y = _without_bool(x, kinds), _without_bool(y, kinds)
-        return _operated(ufunc, x, y)
-    if ufunc is np.power:
-        return power(x, y)
-    if ufunc in _DIVISIONS and is_zero(y):
-        raise ZeroDivisionError("float division by zero")
-    left = x._value if type(x) in OF_PYTHON else x
-    right = y._value if type(y) in OF_PYTHON else y
-    if ufunc in _ORDERED and complex in (class_of(x), class_of(y)):
-        raise TypeError(f"'{ufunc.__name__}' not supported between instances of 'complex'")
-    result = _signed(ufunc, (left, right), (apply or ufunc)(left, right))
-    result = wrap(squares.follow(ufunc, (left, right), result))
-    if ufunc in COMPARED or of_bools:
-        return CapturedBool(result._value) if is_captured(result) else bool(result)
-    return number(result)
-
-
-def _without_bool(x: Any, kinds: set[type]) -> Any:
-    """Return an operand of an operator, which takes truth values of Python's as numbers."""
-    if type(x) is not CapturedBool:
-        return int(x) if type(x) is bool else x
-    if kinds & {float, complex, CapturedFloat}:
-        return CapturedFloat(x._value.astype(np.float64))
-    return CapturedScalar(x._value.astype(np.int64))
-
-
-def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    x, y = of_python(x), of_python(y)
-    for items, count in ((x, y), (y, x)) if ufunc is np.multiply else ():
-        if type(items) in _REPEATED and isinstance_of(count, CapturedScalar):
-            return items * operator.index(count)
-    if type(x) in NUMBERS and type(y) in NUMBERS:
-        if ufunc in EQUALITIES:
-            check_no_key(x, y)
-        return of_numbers(ufunc, x, y)
-    for own, other in ((x, y), (y, x)):
-        is_of_python = type(own) in OF_PYTHON and type(other) in _OF_NO_FLOATS
-        if is_of_python or (isinstance_of(own, CapturedScalar) and is_object(other)):
-            return NotImplemented
-        is_own = is_object(other) and type(other).__eq__ is _IDENTITY  # equal to itself only
-        if ufunc in EQUALITIES and is_captured(own) and (is_own or isinstance(other, (str, bytes))):
-            return follow(np.full(own.shape, ufunc is np.not_equal)[()])
-    return apply_ufunc(ufunc, "__call__", (x, y), {})
-
-
-#: The operator of objects that are equal to themselves only.
-_IDENTITY: Final[Any] = object.__eq__
-#: Classes of what operators of Python's numbers do not take.
-_OF_NO_FLOATS: Final = {*_CONTAINERS, str, bytes}
-
-
-def of_python(x: Any) -> Any:
-    """Return a number of a subclass of ``float`` as one of Python's; others as they are."""
-    is_subclass = isinstance_of(x, CapturedFloat) and type(x) is not CapturedFloat
-    return CapturedFloat(x._value) if is_subclass else x
-
-
-def _binary(ufunc: np.ufunc, name: str) -> None:
-    def in_place(self: Any, other: Any) -> Any:
-        if self._captured_memory.is_computed:
-            runs.check_in_place()
-        return apply_ufunc(ufunc, "__call__", (self, other), {"out": (self,)})
-
-    def operated(self: Any, other: Any, *modulo: None) -> Any:
-        return NotImplemented if any(modulo) else _operated(ufunc, self, other)
-
-    setattr(Captured, f"__{name}__", operated)
-    if name not in _COMPARISONS:
-        setattr(Captured, f"__r{name}__", lambda self, other: _operated(ufunc, other, self))
-        setattr(CapturedArray, f"__i{name}__", in_place)
-
-
-class _Operand(np.ndarray):
-    """An array that says which function of NumPy's an operator is."""
-
-    def __array_ufunc__(self, ufunc: np.ufunc, *unused: Any, **options: Any) -> Any:
-        return ufunc
-
-
-def _ufuncs(functions: Iterable[Callable[..., Any]], count: int = 2) -> dict[str, np.ufunc]:
-    """Return the universal functions of operators, by the names of their methods."""
-    operands: Any = [np.ones(1).view(_Operand)] * count
-    return {function.__name__.strip("_"): function(*operands) for function in functions}
-
-
-_METHODS_OF_OPERATORS: Final = [
-    f"__{prefix}{function.__name__.strip('_')}__"
-    for function in syntax.BINARY.values()
-    for prefix in ("", "r", "i")
-    if hasattr(np.ndarray, f"__{prefix}{function.__name__.strip('_')}__")
-]
-_COMPARISONS: Final = _ufuncs(
-    x for x in syntax.COMPARISONS.values() if hasattr(object, f"__{x.__name__}__")
-)
-COMPARED: Final = {*_COMPARISONS.values()}
 EQUALITIES: Final = {np.equal, np.not_equal}
-_ORDERED: Final = COMPARED - EQUALITIES
-_ARITHMETIC: Final = _ufuncs(syntax.BINARY.values())
-#: Operators of truth values that Python takes as integers, and NumPy does not.
-_OF_TRUTHS: Final = {np.invert, *_ARITHMETIC.values()} - {*_BITWISE, np.true_divide}
-#: The functions of NumPy's operators, by the names of their methods.
-OPERATORS: Final = {
-    **{f"__{name}__": ufunc for name, ufunc in {**_ARITHMETIC, **_COMPARISONS}.items()},
-    **{f"__r{name}__": ufunc for name, ufunc in _ARITHMETIC.items()},
-}
-for _name, _ufunc in {**_ARITHMETIC, **_COMPARISONS}.items():
-    _binary(_ufunc, _name)
-for _name, _ufunc in _ufuncs((abs, operator.neg, operator.pos, operator.invert), 1).items():
-    setattr(Captured, f"__{_name}__", lambda self, _ufunc=_ufunc: _unary(_ufunc, self))
-
-
-def _compared(flat: FlatIterator, other: Any, ufunc: np.ufunc) -> Any:
-    return ufunc(flat.array.flatten(), other)
-
-
-HANDLERS[np.divmod] = lambda *inputs: tuple(
-    [apply_ufunc(ufunc, "__call__", inputs, {}) for ufunc in (np.floor_divide, np.remainder)]
-)
-for _name, _ufunc in _COMPARISONS.items():
-    setattr(FlatIterator, f"__{_name}__", functools.partialmethod(_compared, ufunc=_ufunc))
-
-
-def _unary(ufunc: np.ufunc, x: Any) -> Any:
-    x = _without_bool(x, set())
-    return _of_class(x, apply_ufunc(ufunc, "__call__", (x,), {}))
-
-
-def _method(func: Any) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return apply_function(func, (self, *args), kwargs)
-
-    return method
 
 
 def attribute_of_data(array: CapturedArray, name: str) -> Any:
@@ -2579,7 +1561,3 @@ def attribute_of_data(array: CapturedArray, name: str) -> Any:
     if name[:2] == "__" or not callable(found):  # it says where the memory is
         array._captured_memory.is_shared = True
     return found
-
-
-for _name in facts.METHODS_AS_FUNCTIONS:
-    setattr(Captured, _name, _method(getattr(np, _name)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax._base import frames
+from tinyjax._extensions.callbacks.checks import error_if
 from tinyjax.core.tracing.trace import EVAL, Tracer, current_trace
 from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.transforms.jvp import JVPTrace
@@ -18,6 +19,7 @@ from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CaptureError, ConcretizationError, DivergenceError, UndecidedError
+from tinyjax.source import numpy_errors
 from tinyjax.source.capturing.witness import WitnessTracer
 from tinyjax.source.ir import randomness
 
@@ -276,3 +278,14 @@ def _innermost(value: Any) -> Any:
             break
         value = parts[0]
     return value
+
+
+def raise_failures(failures: Iterable[numpy_errors.Failure]) -> None:
+    """Raise exceptions whose conditions hold: now, or when a compiled program runs."""
+    for failed, error in failures:
+        condition = numpy_errors.is_any(failed)
+        known = data(condition)
+        if known is None and not is_handling():
+            error_if(None, condition, f"{type(error).__name__}: {error}")
+        elif decide(condition) if known is None else known:
+            raise error

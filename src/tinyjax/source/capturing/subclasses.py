@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tinyjax.source.capturing import memories, ndarrays, runs
+from tinyjax.source.capturing import array_functions, memories, ndarrays, runs, ufuncs
 from tinyjax.source.capturing.calls import call, captured_function, without_protocol
 from tinyjax.source.capturing.ndarrays import HANDLERS, CapturedArray, CapturedFloat
 
@@ -233,10 +233,10 @@ def _by_protocols(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
             if call.result is model:
                 context = None if call.ufunc is None else (call.ufunc, call.operands, call.place)
                 return wrap(call.owner, result, context, call.return_scalar)
-        return ndarrays.in_class(result, model, owner)
+        return array_functions.in_class(result, model, owner)
 
     plain = [*map(_data, args)], ndarrays.mapped(_data, kwargs)
-    return wrapped(ndarrays.apply_function(func, *plain), example.result)
+    return wrapped(array_functions.apply_function(func, *plain), example.result)
 
 
 #: Classes that have one of their own under capture.
@@ -377,7 +377,7 @@ def _wrapped_ufunc(
     outs = operands[len(inputs) :]
     if outs:
         options = {**options, "out": tuple(map(_base, outs))}
-    result = ndarrays.apply_ufunc(ufunc, method, [*map(_base, inputs)], options)
+    result = ufuncs.apply_ufunc(ufunc, method, [*map(_base, inputs)], options)
     if method == "at":
         return result
     is_call = method in ("__call__", "outer")

@@ -601,13 +601,12 @@ def _kind_of(value: Any) -> Kind:
 
 def _lookups_in(program: ir.IR, kinds: tuple[Kind, ...]) -> Mapping[ir.Variable, Sequence[Lookup]]:
     """Return what a program looks for in what it may have kept, by the results."""
-    if ("lookups", kinds) not in program.derived:
-        by_result: dict[ir.Variable, list[Lookup]] = {}
+    by_result: dict[ir.Variable, list[Lookup]] | None = program.derived.get(("lookups", kinds))
+    if by_result is None:
+        by_result = program.derived["lookups", kinds] = {}
         for lookup in lookups(program, kinds):
             by_result.setdefault(lookup.statement.variable, []).append(lookup)
-        program.derived["lookups", kinds] = by_result
-    known: dict[ir.Variable, list[Lookup]] = program.derived["lookups", kinds]
-    return known
+    return by_result
 
 
 def _aliases_in(

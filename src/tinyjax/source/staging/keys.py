@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes
 from tinyjax._base.frames import Location
 from tinyjax._extensions.callbacks import checks
 from tinyjax.core.tracing import trace as tr
@@ -38,34 +39,38 @@ class _Search:
 
 
 def result_of_search(
-    function: Any, key: Any, held: Any, result: Array, location: Location
+    function: Any, key: Any, table: Any, result: Array, location: Location
 ) -> Array:
     """Return the result of a search for a key, of which no derivative is taken where it finds it.
 
     Args:
         function: the function that searches.
         key: what it searches for.
-        held: where it searches.
+        table: where it searches.
         result: its result.
         location: the user's line.
     """
     search = _Search(location, runtime.is_in(function, _LACKING))
-    return _result_of_search(search, _arrays(key), _arrays(held), result)
+    numbers = _inexact(key)
+    return _result_of_search(search, numbers, _inexact(table), result) if numbers else result
 
 
-def _arrays(value: Any) -> list[Array]:
-    return [x for x in values.take_apart(value)[0] if isinstance(x, Array)]
+def _inexact(value: Any) -> list[Array]:
+    parts = values.take_apart(value)[0]
+    return [x for x in parts if isinstance(x, Array) and dtypes.is_inexact(x.dtype)]
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
-def _result_of_search(search: _Search, key: list[Array], held: list[Array], result: Array) -> Array:
+def _result_of_search(
+    search: _Search, key: list[Array], table: list[Array], result: Array
+) -> Array:
     return result
 
 
 @partial(_result_of_search.defjvp, symbolic_zeros=True)
 def _result_of_search_jvp(search: _Search, primals: Any, tangents: Any) -> tuple[Array, Any]:
-    (*_, result), (key, held, tangent) = primals, tangents
-    may_vary = [any(not isinstance(x, SymbolicZero) for x in part) for part in (key, held)]
+    (*_, result), (key, table, tangent) = primals, tangents
+    may_vary = [any(not isinstance(x, SymbolicZero) for x in part) for part in (key, table)]
     if result.size and may_vary == [True, False]:
         is_there = ~jnp.any(result) if search.lacks else jnp.all(result)
         tr.bind(checks.error_if_p, (is_there,), checks.ErrorIfParams(OF_KEY, search.location))

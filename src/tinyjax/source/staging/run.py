@@ -188,11 +188,11 @@ class ProgramRun:
 
     def as_checked(self, lookup: Lookup, result: Any) -> Any:
         """Return the result of a search of which no derivative is taken where it finds its key."""
-        key, held = self.read(lookup.key), self.read(lookup.held)
-        if not isinstance(result, Array) or (lookup.is_part and values.holds_tracer(held)):
+        key, table = self.read(lookup.key), self.read(lookup.table)
+        if not isinstance(result, Array) or (lookup.is_part and values.holds_tracer(table)):
             return result
         where = self.location(lookup.statement.line)
-        return keys.result_of_search(lookup.statement.function, key, held, result, where)
+        return keys.result_of_search(lookup.statement.function, key, table, result, where)
 
     def locate(self, error: TinyjaxError, line: int) -> None:
         """Let an error without a line of its own be at one of the function, if it is located."""
