@@ -22,6 +22,7 @@ from tinyjax.source.capturing import (
     masked,
     methods,
     ndarrays,
+    operations,
     raising,
     runs,
     stores,
@@ -32,7 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Modules of handlers: loaded here, and so registered.
-_HANDLERS: Final = (functions, generators, libraries, masked, subclasses, methods)
+_HANDLERS: Final = (operations, functions, generators, libraries, masked, subclasses, methods)
 
 
 class CapturedFunction(Generic[P, R]):

@@ -1,4 +1,4 @@
-"""Dispatchers: the calls and operations of captured code.
+"""Dispatchers of calls, attributes and items of captured code.
 
 A function of Python's is called in its rewritten form, all the way down. NumPy's functions, those
 of ``math`` and others with a handler go to it; code in C is called with data. Where it meets a
@@ -7,13 +7,11 @@ traced value it raises, since it gets an object that it does not know.
 
 from __future__ import annotations
 
-import ast
 import copy
 import dis
 import functools
 import importlib
 import itertools
-import math
 import operator
 import random
 import sys
@@ -21,7 +19,7 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, KeysView, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -65,10 +63,10 @@ from tinyjax.source.capturing.rewriting import is_captured_function
 from tinyjax.source.ir import runtime
 
 #: The method of objects that can be called.
-_CALL: Final = "__call__"
+CALL: Final = "__call__"
 _Dispatched: Final = type(np.sum)
 #: Classes whose operators and attributes are as Python has them.
-_PLAIN: Final = {
+PLAIN: Final = {
     *(int, float, complex, bool, str, bytes, list, tuple, dict, set, slice, range, type(None)),
     *(np.ndarray, np.float64, np.int64, np.bool_, np.complex128, ModuleType, FunctionType),
     *(MethodType, BuiltinFunctionType, ndarrays.CapturedScalar, CapturedArray),
@@ -81,7 +79,7 @@ counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
 
 #: Values that nothing traced can be reached from.
-_ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
+ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
 
 
 #: Classes in C whose methods are watched though they are called with nothing.
@@ -93,7 +91,7 @@ _GET_FRAME: Final = sys._getframe
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call what captured code calls."""
     kind: Any = type(g)
-    is_of_atoms = kind is BuiltinFunctionType and not kwargs and _ATOMS.issuperset(map(type, args))
+    is_of_atoms = kind is BuiltinFunctionType and not kwargs and ATOMS.issuperset(map(type, args))
     has_state = is_of_atoms and not args and isinstance(g.__self__, _WITH_STATE)
     if is_of_atoms and not has_state and g is not _GET_FRAME:
         result = g(*args)
@@ -322,7 +320,7 @@ def with_array(x: Any, *protocols: str) -> Any:
     Other sequences of what is under capture become lists.
     """
     kind: Any = type(x)
-    if kind in _ATOMS or kind in _NO_SEQUENCES:
+    if kind in ATOMS or kind in NO_SEQUENCES:
         return x
     if kind is list or kind is tuple:
         items = [with_array(item, *protocols) for item in x]
@@ -335,7 +333,7 @@ def with_array(x: Any, *protocols: str) -> Any:
         except (KeyError, TypeError):  # a dictionary, or a number that has a length for arrays
             return x
         return items if ndarrays.holds_captured(items) else x
-    return HANDLERS[np.asarray](x) if _makes_arrays(x, *protocols) else x
+    return HANDLERS[np.asarray](x) if makes_arrays(x, *protocols) else x
 
 
 @functools.cache
@@ -364,10 +362,10 @@ def _is_number(x: Any) -> bool:
 
 
 _ARRAYS: Final = (np.ndarray, np.generic, Captured, Array)
-_NO_SEQUENCES: Final = {CapturedArray, np.ndarray, range}
+NO_SEQUENCES: Final = {CapturedArray, np.ndarray, range}
 
 
-def _makes_arrays(x: Any, *protocols: str) -> bool:
+def makes_arrays(x: Any, *protocols: str) -> bool:
     """Return whether an object becomes an array: by a method of the user's, or its elements.
 
     Raises:
@@ -390,13 +388,14 @@ def _makes_arrays(x: Any, *protocols: str) -> bool:
     return True
 
 
-def _call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
+def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
+    """Call a universal function, by the protocols of its operands."""
     if not kwargs and len(args) == g.nin:
         values = ndarrays.data_of(args)
         if values is not None:
             return follow(g(*values))
         is_own = g in HANDLERS or g in ndarrays.EQUALITIES
-        if not is_own and _OPERANDS.issuperset(map(type, args)):
+        if not is_own and OPERANDS.issuperset(map(type, args)):
             return ufuncs.wrap_ufunc(g, args)
     args = _with_arrays(args, "__array_ufunc__")
     if not ndarrays.are_captured(args, kwargs):
@@ -520,7 +519,7 @@ def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
     for x in values:
         if type(x) is list or type(x) is tuple:
             yield from x
-        elif type(x) not in _ATOMS:
+        elif type(x) not in ATOMS:
             yield x
 
 
@@ -536,7 +535,7 @@ def _array_function_of(x: Any) -> Any:
 _CALLS: Final[dict[type, Callable[[Any, Any, Any], Any]]] = {
     FunctionType: _call_function,
     MethodType: _call_method,
-    np.ufunc: _call_ufunc,
+    np.ufunc: call_ufunc,
     _Dispatched: _call_dispatched,
 }
 
@@ -568,9 +567,9 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if rewriting.is_of_wrapt(kind):
         kind = getattr(importlib.import_module("wrapt.wrappers"), kind.__name__)
     if not issubclass(kind, Captured):
-        method = getattr(kind, _CALL, None)
+        method = getattr(kind, CALL, None)
         if type(method) is FunctionType or is_captured_function(method):
-            return call(method, *_self(g, kind, _CALL), *args, **kwargs)
+            return call(method, *self_of(g, kind, CALL), *args, **kwargs)
     return native(g, args, kwargs)
 
 
@@ -668,7 +667,7 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
         return array_functions.with_data(g, args, kwargs)
     if (ufunc := operators.OPERATORS.get(g.__name__)) is not None:
         operands = [*args, owner] if g.__name__.startswith("__r") else [owner, *args]
-        return _call_ufunc(ufunc, operands, {})
+        return call_ufunc(ufunc, operands, {})
     if (func := getattr(np, g.__name__, None)) is not None:
         return array_functions.apply_function(func, (owner, *args), kwargs)
     return array_functions.with_data(g, args, kwargs)
@@ -678,7 +677,7 @@ def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:
     """Call a method in C of another object."""
     runs.check_draw(g, args)
     caches.check_method(owner, g.__name__)
-    if type(owner) not in _PLAIN and ndarrays.are_traced(args, kwargs):
+    if type(owner) not in PLAIN and ndarrays.are_traced(args, kwargs):
         result = counterparts[0](g, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -930,7 +929,7 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Make an object, by the rewritten forms of what its class does."""
     meta = type(cls)
     if meta is not type:
-        method = getattr(meta, _CALL, None)
+        method = getattr(meta, CALL, None)
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
     package = runtime.module_of_class(cls).partition(".")[0]
@@ -1116,7 +1115,7 @@ def _of_class(cls: Any, name: str) -> Any:
     return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
 
 
-def _self(x: Any, cls: Any, name: str) -> tuple[Any, ...]:
+def self_of(x: Any, cls: Any, name: str) -> tuple[Any, ...]:
     """Return the argument that a method of Python's own gets first: none if it is static."""
     return () if type(_of_class(cls, name)) is staticmethod else (x,)
 
@@ -1151,7 +1150,7 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
         return _attribute_of_number
     if kind is CapturedArray and not hasattr(kind, name) and hasattr(np.ndarray, name):
         return ndarrays.attribute_of_data
-    if kind in _PLAIN or kind is type:
+    if kind in PLAIN or kind is type:
         return getattr
     if kind is super:
         return _attribute_of_super
@@ -1228,14 +1227,18 @@ def get_attribute(owner: Any, name: str, *default: Any) -> Any:
 
 def has_attribute(owner: Any, name: str) -> bool:
     """Return what the function ``hasattr`` does: of a value, what those of its class have."""
-    if type(owner) in _CAPTURED:
+    if type(owner) in CAPTURED:
         return any(name in vars(base) for base in owner.__class__.__mro__)
     missing = object()
     return get_attribute(owner, name, missing) is not missing
 
 
 HANDLERS[getattr] = get_attribute
+
+
 HANDLERS[hasattr] = has_attribute
+
+
 HANDLERS[setattr] = lambda owner, name, value: set_attribute(value, owner, name)
 
 
@@ -1246,7 +1249,7 @@ def set_attribute(value: Any, owner: Any, name: str) -> None:
     if setter is not None and (descriptor is None or _of_class(kind, name) is descriptor):
         setter(owner, value)
         return
-    if type(value) not in _ATOMS and ndarrays.holds_captured(value):
+    if type(value) not in ATOMS and ndarrays.holds_captured(value):
         stores.note(owner)
     setattr(owner, name, value)
 
@@ -1280,7 +1283,7 @@ def item(owner: Any, key: Any) -> Any:
         return ndarrays.at_traced(owner, key) if ndarrays.is_traced_key(key) else owner[key]
     if kind is ndarrays.CapturedScalar and isinstance(key, (int, np.integer)) and key is not True:
         return owner._captured_value[key]  # which raises: a number has no elements
-    if kind in _PLAIN:
+    if kind in PLAIN:
         if kind is dict:
             runs.check_no_text(key)
             key = ndarrays.hashable(key)
@@ -1304,12 +1307,12 @@ def set_item(value: Any, owner: Any, key: Any) -> None:
     """Set an item."""
     kind = type(owner)
     if kind is np.ndarray or kind is CapturedArray:
-        if type(value) not in DATA and type(value) not in _CAPTURED:
+        if type(value) not in DATA and type(value) not in CAPTURED:
             value = with_array(number_of(value) if owner.dtype.kind == "f" else value)
         ndarrays.write(owner, key, value)
     elif kind is np.flatiter and ndarrays.is_captured(value):
         ndarrays.write_flat(owner.base, key, value)
-    elif kind in _PLAIN:
+    elif kind in PLAIN:
         if kind is dict:
             runs.check_no_text(key)
             key = ndarrays.hashable(key)
@@ -1373,219 +1376,12 @@ def change(place: tuple[Any, Any, Any, Any], value: Any, operate: Callable[..., 
     store(operate(old, value), owner, key)
 
 
-# Operators
-
-
 #: Classes of operands that are what they hold.
-_CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
-_SCALARS: Final = _CAPTURED - {CapturedArray}
-_NUMBERS_OF_DATA: Final = _ATOMS - {str}
-_NO_ARRAYS: Final = _NUMBERS_OF_DATA | _SCALARS
+CAPTURED: Final = {CapturedArray, ndarrays.CapturedScalar, *ndarrays.OF_PYTHON}
+NUMBERS_OF_DATA: Final = ATOMS - {str}
 #: Classes of values that reach no others.
-_UNREACHED: Final = {*_ATOMS, np.complex128, bytes, range, ModuleType, type, BuiltinFunctionType}
-_OPERANDS: Final = {*_CAPTURED, *_ATOMS, np.ndarray, np.complex128} - {str, type(None)}
-
-
-@functools.cache
-def expression(text: str) -> Callable[..., Any]:
-    """Make the dispatcher of an expression, which is evaluated as a whole where all is data.
-
-    Args:
-        text: the expression, of operands ``x0``, ``x1`` and so on: operators, items, and calls of
-            functions of modules and of methods of arrays.
-    """
-    nodes = [*ast.walk(ast.parse(text, mode="eval"))]
-    names = [f"x{i}" for i in range(len({x.id for x in nodes if isinstance(x, ast.Name)}))]
-    owners: dict[str, set[Any]] = {}
-    for name, path, count, options in _uses(nodes):
-        known = owners.setdefault(name, {math, np, np.ndarray} if name in names else {np.ndarray})
-        known -= {owner for owner in known if not _gives_data(owner, path, count, options)}
-    calls_operand = any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) for x in nodes)
-    if calls_operand or not all(owners.values()):
-        dispatched: Callable[..., Any] = rewriting.by_parts(text, names)
-        return dispatched
-    given = ", ".join(names)
-    accepted = [owners.get(name, DATA) for name in names]
-    of_data = eval(f"lambda {given}: {text}", {"__name__": __name__})
-    by_parts = functools.cache(lambda: rewriting.by_parts(text, names))
-
-    def of_operands(*operands: Any) -> Any:
-        values: list[Any] = []
-        for x, kinds in zip(operands, accepted, strict=True):
-            kind = type(x)
-            if kind is CapturedArray and np.ndarray in kinds and x._captured_shared is None:
-                values.append(x._captured_layout)
-            elif kind is CapturedArray and np.ndarray in kinds and not x._captured_is_traced:
-                values.append(x._captured_view)
-            elif kind in kinds or (kind is ModuleType and x in kinds):
-                values.append(x)
-            else:
-                return by_parts()(*operands)
-        result = of_data(*values)
-        return result if type(result) in _ATOMS else follow(result)
-
-    reads = any(isinstance(x, ast.Subscript) for x in nodes)
-    if reads or any(math not in known for known in owners.values()):
-        return of_operands
-    tests = [f"{x} is math" if x in owners else f"type({x}) in numbers" for x in names]
-    source = f"lambda {given}: {text} if {' and '.join(tests)} else of_operands({given})"
-    scope = {"numbers": _NUMBERS_OF_DATA, "math": math, "of_operands": of_operands}
-    of_numbers: Callable[..., Any] = eval(compile(source, __file__, "eval"), scope)
-    return of_numbers
-
-
-def _uses(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str, int | None, list[str | None]]]:
-    """Yield what has attributes in an expression, which, and the arguments that they are given."""
-    calls = {x.func: x for x in nodes if isinstance(x, ast.Call)}
-    inner = {x.value for x in nodes if isinstance(x, ast.Attribute)}
-    for x in nodes:
-        if isinstance(x, ast.Attribute) and x not in inner:
-            value: ast.expr = x.value
-            path = x.attr
-            while isinstance(value, ast.Attribute):
-                path = f"{value.attr}.{path}"
-                value = value.value
-            called = calls.get(x)
-            count = None if called is None else len(called.args)
-            names = [keyword.arg for keyword in called.keywords] if called is not None else []
-            yield ast.unparse(value), path, count, names
-
-
-def _gives_data(owner: Any, path: str, count: int | None, names: Sequence[Any]) -> bool:
-    """Return whether an attribute of a module, or of arrays, gives data that nothing shares.
-
-    That of arrays which is not called may share it: what it is an operand of does not.
-    """
-    try:
-        found = operator.attrgetter(path)(owner)
-    except AttributeError:
-        return False
-    is_array = owner is np.ndarray
-    if count is None:
-        is_view = path in facts.VIEW_ATTRIBUTES | facts.PLAIN_ATTRIBUTES
-        return is_view if is_array else type(found) in _ATOMS
-    if isinstance(found, np.ufunc):
-        return found.nin == count and not names
-    if owner is math:
-        return type(found) is BuiltinFunctionType
-    is_fresh = path in facts.FRESH_METHODS if is_array else runtime.is_in(found, facts.FRESH)
-    return is_fresh and count + is_array <= array_functions.position_of_out(found)
-
-
-def _binary(apply: Callable[[Any, Any], Any], name: str, reflected_name: str) -> Any:
-    """Make the dispatcher of an operator: methods of the user's classes are captured."""
-    method, reflected = f"__{name}__", f"__{reflected_name}__"
-    ufunc = operators.OPERATORS[method]
-
-    def dispatch(x: Any, y: Any) -> Any:
-        first, second = type(x), type(y)
-        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
-            return apply(x, y)
-        if first in ndarrays.NUMBERS and second in ndarrays.NUMBERS:
-            return operators.of_numbers(ufunc, x, y, apply)
-        if first in _OPERANDS and second in _OPERANDS:
-            values = _value(x), _value(y)
-            if type(values[0]) in DATA and type(values[1]) in DATA:
-                return follow(apply(*values))
-            return ufuncs.of_values(ufunc, (x, y), values, apply)
-        if first not in _PLAIN or second not in _PLAIN:
-            return of_objects(x, y, first, second)
-        return _apply_to_others(apply, ufunc, x, y)
-
-    own_methods = functools.partial(_own_methods, method, reflected)
-
-    def of_objects(x: Any, y: Any, first: type, second: type) -> Any:
-        if first is ndarrays.CapturedScalar and issubclass(second, ndarrays.CapturedFloat):
-            return dispatch(x, operators.of_python(y))  # NumPy takes it as a number
-        if issubclass(first, (ndarrays.CapturedScalar, np.generic)) and ufuncs.is_object(y):
-            x = ndarrays.number(x)  # NumPy gives the object a number of Python's
-        own, other = own_methods(x, first, second)
-        if is_captured_function(getattr(type(own), _CALL, None)):
-            return call(attribute(x, method), y)
-        if _is_by_protocol(first, second) or (own is None and _is_by_protocol(second, first)):
-            return _call_ufunc(ufunc, (x, y), {})
-        kind: Any = x.__class__  # which is that of NumPy, where x is under capture
-        if ufunc in operators.COMPARED and _is_compared_first(y.__class__, kind):
-            return rewriting.DISPATCHERS[reflected_name](y, x)
-        result = _by_methods(x, y, own, other, _overrides(y.__class__, kind, reflected))
-        if result is not NotImplemented:
-            return result
-        if is_captured_function(other) and issubclass(first, tuple(ndarrays.OF_PYTHON)):
-            raise TypeError(f"unsupported operand types for {name}: {kind} and {y.__class__}")
-        has_operator = is_sequence(first) and type(own) is FunctionType  # such as UserList's
-        return apply(x, y) if has_operator else _apply_to_objects(apply, ufunc, x, y)
-
-    return dispatch
-
-
-def _apply_to_objects(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """Apply an operator by NumPy's function, to what the user's objects give, or by Python's."""
-    return _call_ufunc(ufunc, (x, y), {}) if _is_by_ufunc(x, y) else apply(x, y)
-
-
-def _overrides(second: type, first: type, reflected: str) -> bool:
-    """Return whether the second class is derived from the first, and reflects in its own way."""
-    own = getattr(second, reflected, None)
-    is_derived = second is not first and issubclass(second, first)
-    return is_derived and own is not getattr(first, reflected, None)
-
-
-def _is_compared_first(second: type, first: type) -> bool:
-    """Return whether the second operand of a comparison begins, as an array of a subclass does."""
-    if not issubclass(second, np.ndarray) or second in (np.ndarray, first):
-        return False
-    return issubclass(second, first) or issubclass(first, (np.generic, int, float, complex))
-
-
-def _own_methods(method: str, reflected: str, x: Any, first: type, second: type) -> tuple[Any, Any]:
-    """Return the methods of two classes for an operator; None where there is none to call."""
-    inherited = getattr(object, method, None)
-    own, other = getattr(type(x), method, None), getattr(second, reflected, None)
-    if first is second and inherited is None:  # Python reflects comparisons only
-        other = None
-    return None if own is inherited or type(x) is not first else own, other
-
-
-def _is_by_ufunc(x: Any, y: Any) -> bool:
-    """Return whether NumPy's operator applies its function, to what the user's objects give."""
-    first: Any = type(x)
-    second: Any = type(y)
-    if _has_protocol(first) or _has_protocol(second):
-        return True
-    if _is_of_numpy(first):
-        return _makes_arrays(y, "__array_ufunc__") and not ufuncs.is_foreign(y)
-    return _is_of_numpy(second) and _makes_arrays(x, "__array_ufunc__")
-
-
-def _is_by_protocol(first: type, second: type) -> bool:
-    """Return whether NumPy's operator asks an object, by what it says of universal functions."""
-    is_array = issubclass(second, (np.ndarray, Captured))
-    protocol = None if is_array else getattr(second, "__array_ufunc__", None)
-    return is_captured_function(protocol) and _is_of_numpy(first)
-
-
-def _is_of_numpy(kind: type) -> bool:
-    """Return whether operators of a class are NumPy's."""
-    is_number = issubclass(kind, tuple(ndarrays.OF_PYTHON))
-    return issubclass(kind, (np.ndarray, np.generic, Captured)) and not is_number
-
-
-def _by_methods(x: Any, y: Any, own: Any, reflected: Any, overrides: bool) -> Any:
-    """Return what methods of the user's give for an operator; NotImplemented where none do.
-
-    Args:
-        x: the first operand.
-        y: the second.
-        own: the method of the first; None if it has none.
-        reflected: the method of the second.
-        overrides: whether the second's comes first.
-    """
-    is_own = is_captured_function(own) and not overrides
-    result = call(own, x, y) if is_own else NotImplemented
-    is_reflected = is_own or own is None or overrides or not _takes(type(x), y)
-    if result is NotImplemented and is_reflected and is_captured_function(reflected):
-        return call(reflected, y, x)
-    return result
+_UNREACHED: Final = {*ATOMS, np.complex128, bytes, range, ModuleType, type, BuiltinFunctionType}
+OPERANDS: Final = {*CAPTURED, *ATOMS, np.ndarray, np.complex128} - {str, type(None)}
 
 
 def contains(x: Any, container: Any, has_literals: bool) -> bool:
@@ -1596,7 +1392,7 @@ def contains(x: Any, container: Any, has_literals: bool) -> bool:
         container: what may have it.
         has_literals: whether one is made of constants of the program, and no key of a cache.
     """
-    if type(x) in _NUMBERS_OF_DATA and type(container) in _CONTAINERS:
+    if type(x) in NUMBERS_OF_DATA and type(container) in _CONTAINERS:
         return x in container
     method = getattr(type(container), "__contains__", None)
     if is_captured_function(method):
@@ -1632,7 +1428,7 @@ def _is_no_key(owner: dict[Any, Any], key: Any) -> bool:
         CaptureError: it equals one, as a key of a cache does.
     """
     return (
-        type(key) not in _NUMBERS_OF_DATA
+        type(key) not in NUMBERS_OF_DATA
         and ndarrays.is_traced(key)
         and (not contains(key, owner, has_literals=False))
     )
@@ -1642,130 +1438,9 @@ def _is_no_key(owner: dict[Any, Any], key: Any) -> bool:
 _HASHED: Final = (set, frozenset, dict, KeysView)
 
 
-def _without_arrays(compare: Callable[[Any, Any], Any]) -> Any:
-    """Make the dispatcher of a comparison in which an operand has the name of a constant.
-
-    An array is none, since it may have changed.
-    """
-
-    def dispatch(x: Any, y: Any) -> Any:
-        if type(x) in _NO_ARRAYS and type(y) in _NO_ARRAYS:
-            return compare(x, y)
-        if any(isinstance(z, np.ndarray) and not ndarrays.is_traced(z) for z in (x, y)):
-            ndarrays.check_no_key(x, y)
-        return compare(x, y)
-
-    return dispatch
-
-
-def _without_keys(apply: Callable[[Any, Any], Any], compare: Callable[[Any, Any], Any]) -> Any:
-    """Make the dispatcher of a comparison in which no operand is a constant of the program."""
-
-    def dispatch(x: Any, y: Any) -> Any:
-        if type(x) in _NUMBERS_OF_DATA and type(y) in _NUMBERS_OF_DATA:
-            return apply(x, y)
-        if not any(is_captured_function(type(operand).__eq__) for operand in (x, y)):
-            ndarrays.check_no_key(x, y)  # methods of the user's compare what objects have
-        return compare(x, y)
-
-    return dispatch
-
-
-def _apply_to_others(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """Apply an operator to texts, sequences and arrays of data."""
-    if type(x) in _NO_SEQUENCES or type(y) in _NO_SEQUENCES:
-        x, y = with_array(x), with_array(y)
-    if {type(x), type(y)} == {np.ndarray, list}:
-        return apply(ndarrays.to_array(x), ndarrays.to_array(y))
-    return _apply_to_text(apply, ufunc, x, y) if type(x) is str else apply(x, y)
-
-
-def _apply_to_text(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: str, y: Any) -> Any:
-    """Apply an operator to a text and another value."""
-    if ufunc is np.remainder:
-        return ufuncs.text_of(x, y)
-    if ufunc in operators.COMPARED:
-        runs.check_no_text(x, y)
-    return apply(x, y)
-
-
-@functools.cache
-def _has_protocol(kind: Any) -> bool:
-    """Return whether operators of a class of arrays call a protocol of the user's."""
-    is_array = issubclass(kind, np.ndarray)
-    return is_array and is_captured_function(getattr(kind, "__array_ufunc__", None))
-
-
-def _value(x: Any) -> Any:
-    """Return the value of an operand under capture; others as they are."""
-    kind = type(x)
-    if kind in _SCALARS:
-        return x._value
-    return x._captured_value if kind is CapturedArray else x
-
-
-def _takes(kind: type, other: Any) -> bool:
-    """Return whether operators of a class may take an object of another class."""
-    if kind in (int, float, complex, bool, str) or issubclass(kind, tuple(ndarrays.OF_PYTHON)):
-        return False
-    return not (issubclass(kind, (Captured, np.ndarray, np.generic)) and ufuncs.is_foreign(other))
-
-
-_ARRAYS_OF_NUMPY: Final = (CapturedArray, np.ndarray)
-
-
-def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
-    method = f"__i{name}__"
-    ufunc = operators.OPERATORS[f"__{name}__"]
-
-    def dispatch(x: Any, y: Any) -> Any:
-        first, second = type(x), type(y)
-        if first in _NUMBERS_OF_DATA and second in _NUMBERS_OF_DATA:
-            return apply(x, y)
-        if first is CapturedArray:
-            left, right = _value(x), _value(y)
-            if type(left) is np.ndarray and type(right) in DATA:
-                apply(left, right)
-                return x
-        if first in _NO_SEQUENCES and second not in _OPERANDS:
-            y = with_array(y)
-        if first in _ARRAYS_OF_NUMPY and getattr(second, "__array_ufunc__", second) is None:
-            raise TypeError(f"operand '{second.__name__}' does not support ufuncs")
-        protocol = getattr(y.__class__, "__array_ufunc__", None)
-        if first in _ARRAYS_OF_NUMPY and is_captured_function(protocol):
-            return _call_ufunc(ufunc, (x, y), {"out": (x,)})
-        own = getattr(first, method, None)
-        if is_captured_function(own) and (first not in _PLAIN or second not in _PLAIN):
-            result = call(own, x, y)
-            return binary(x, y) if result is NotImplemented else result
-        return binary(x, y) if own is None else apply(x, y)
-
-    return dispatch
-
-
-def _unary(apply: Callable[[Any], Any], name: str) -> Any:
-    method = f"__{name}__"
-
-    def dispatch(x: Any) -> Any:
-        own = getattr(type(x), method, None)
-        is_own = is_captured_function(own)
-        result = call(own, *_self(x, type(x), method)) if is_own else apply(x)
-        return follow(result) if type(x) is np.ndarray else result
-
-    return dispatch
-
-
-def truth(x: Any) -> Any:
-    """Return what is compared with ``is True``: a truth value of Python's as it is."""
-    return bool(x) if type(x) is ndarrays.CapturedBool else x
-
-
-# Statements
-
-
 def iterate(x: Any) -> Any:
     """Return what a loop iterates over: by the rewritten forms of the methods of an iterator."""
-    if type(x) in _PLAIN:
+    if type(x) in PLAIN:
         return x
     kind = type(x)
     method = getattr(kind, "__iter__", None)
@@ -1794,55 +1469,3 @@ def _steps(iterator: Any, step: Any) -> Iterator[Any]:
         except StopIteration:
             return
         yield value
-
-
-class _Entered:
-    """A context manager whose methods are captured, and which may catch exceptions."""
-
-    __slots__ = ("handling", "manager")
-
-    def __init__(self, manager: Any) -> None:
-        self.manager = manager
-        self.handling = runs.Handling() if runtime.catches(manager) else nullcontext()
-
-    def __enter__(self) -> Any:
-        value = call(type(self.manager).__enter__, self.manager)
-        self.handling.__enter__()
-        return value
-
-    def __exit__(self, *error: Any) -> Any:
-        self.handling.__exit__(*error)
-        return call(type(self.manager).__exit__, self.manager, *error)
-
-
-def enter(manager: Any) -> Any:
-    """Return a context manager whose methods, where they are the user's, are captured."""
-    is_own = is_captured_function(getattr(type(manager), "__enter__", None))
-    return _Entered(manager) if is_own or runtime.catches(manager) else manager
-
-
-_SYMBOLS: Final = {"and": "and_", "or": "or_"}
-_REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-for _name in rewriting.OPERATORS.values():
-    _apply = getattr(operator, _SYMBOLS.get(_name, _name))
-    _dispatch = _binary(_apply, _name, f"r{_name}")
-    _change = getattr(operator, f"i{_name}")
-    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
-    rewriting.DISPATCHERS[f"i{_name}"] = HANDLERS[_change] = _in_place(_change, _name, _dispatch)
-for _name in rewriting.COMPARISONS.values():
-    _apply = getattr(operator, _name)
-    _dispatch = _binary(_apply, _name, _REFLECTED[_name])
-    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _dispatch
-    if _name in rewriting.EQUALITIES:
-        HANDLERS[_apply] = _without_keys(_apply, _dispatch)
-        rewriting.DISPATCHERS[f"{_name}_of_values"] = HANDLERS[_apply]
-        rewriting.DISPATCHERS[_name] = _without_arrays(_dispatch)
-for _name in rewriting.UNARY.values():
-    _apply = getattr(operator, _name)
-    rewriting.DISPATCHERS[_name] = HANDLERS[_apply] = _unary(_apply, _name)
-_DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
-    *(call, expression, attribute, set_attribute, attribute_of, item, set_item, item_of, change),
-    *(iterate, enter, truth, contains, source_text, slice, stores.note),
-)
-rewriting.DISPATCHERS.update({function.__name__: function for function in _DISPATCHERS})
-rewriting.DISPATCHERS.update(place=Place, handling=runs.Handling)

@@ -145,7 +145,7 @@ HANDLERS.update(
         operator.contains: lambda container, x: calls.contains(x, container, False),
         operator.delitem: functools.partial(calls.delete, operator.delitem, "__delitem__"),
         operator.getitem: calls.item,
-        operator.inv: HANDLERS[operator.invert],
+        operator.inv: functools.partial(call, operator.invert),
         operator.not_: lambda x: not call(bool, x),
         operator.setitem: lambda owner, key, value: calls.set_item(value, owner, key),
         operator.truth: functools.partial(call, bool),
