@@ -22,7 +22,7 @@ from tinyjax.source.ir import analysis, program as ir, runtime
 
 
 @attrs.frozen
-class Lookup:
+class KeySearch:
     """Represent that a statement looks for a number in what a program may have kept.
 
     Attributes:
@@ -38,7 +38,7 @@ class Lookup:
     is_part: bool = False
 
 
-def lookups(program: ir.IR, arguments: tuple[Kind, ...]) -> Iterator[Lookup]:
+def lookups(program: ir.IR, arguments: tuple[Kind, ...]) -> Iterator[KeySearch]:
     """Yield what a program looks for, as programs with caches do, if the key is no constant.
 
     Args:
@@ -61,7 +61,7 @@ def lookups(program: ir.IR, arguments: tuple[Kind, ...]) -> Iterator[Lookup]:
             pairs = [*_keys_of(statement, program.calls)]
         for key, table in pairs:
             if isinstance(key, ir.Variable):
-                yield Lookup(statement, key, table, {key, table} <= of_outside)
+                yield KeySearch(statement, key, table, {key, table} <= of_outside)
 
 
 def check_keys(

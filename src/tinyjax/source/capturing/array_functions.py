@@ -29,6 +29,9 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     result = apply_directly(func, args, kwargs)
     if result is not NotImplemented:
         return result
+    own = [*map(_in_its_class, args)]
+    if any(map(operator.is_not, own, args)) and ndarrays.are_traced(args, kwargs):
+        return apply_function(func, own, kwargs)
     for x in args:
         if ndarrays.is_array(x) and type(x) is not ndarrays.CapturedArray:
             if type(x).has_protocols:
@@ -45,6 +48,19 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     return _applied(func, args, kwargs)
 
 
+def _in_its_class(x: Any) -> Any:
+    """Return an array of a subclass that the program has not made as one under capture.
+
+    So the results of NumPy's functions are of its class; lists of such arrays are new ones.
+    """
+    if type(x) in (list, tuple):
+        items = [*map(_in_its_class, x)]
+        return type(x)(items) if any(map(operator.is_not, items, x)) else x
+    if ndarrays.is_captured(x) or not ufuncs.is_of_other_class(x):
+        return x
+    return ndarrays.HANDLERS[np.ndarray.__array_finalize__](x)
+
+
 def _check_classes(func: Any, arrays: Sequence[Any]) -> None:
     """Check that the result of a function of several arrays is no array of their class.
 
@@ -52,6 +68,8 @@ def _check_classes(func: Any, arrays: Sequence[Any]) -> None:
         CaptureError: it may be one, which ``__array_finalize__`` gets no array for.
     """
     for x in arrays:
+        if type(x) in (list, tuple):
+            _check_classes(func, x)
         if ndarrays.is_array(x) and type(x) is not ndarrays.CapturedArray:
             kind = ndarrays.class_of(x)
             priority = kind.__array_priority__
@@ -124,8 +142,9 @@ def apply_directly(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
 
 def in_class(result: Any, model: Any, owner: ndarrays.CapturedArray) -> Any:
     """Return a result in the class of an example of it, which may be that of an argument."""
-    if type(result) in (list, tuple) and type(model) is type(result):
-        return type(result)([in_class(*pair, owner) for pair in zip(result, model, strict=True)])
+    if isinstance(result, (list, tuple)) and isinstance(model, (list, tuple)):
+        parts = [in_class(*pair, owner) for pair in zip(result, model, strict=True)]
+        return result._make(parts) if hasattr(result, "_make") else type(result)(parts)
     if isinstance(model, np.generic) and ndarrays.is_array(result):
         return result[()]
     if not isinstance(model, np.ndarray) or not isinstance(result, (np.ndarray, np.generic)):

@@ -1033,7 +1033,7 @@ def model(x: Any) -> Any:
         return data.item()
     if is_array(x) and type(x) is not CapturedArray:
         is_masked = issubclass(x.subclass, np.ma.MaskedArray)
-        return data.view(np.ma.MaskedArray if is_masked else _OfSubclass)
+        return data.view(np.ma.MaskedArray if is_masked else _class_of_example(x.subclass))
     if not is_array(x) or x.ndim < 2:
         return data
     view: HostArray = x._captured_view
@@ -1519,8 +1519,10 @@ def objects_by(make: Callable[[Any], Any], x: Any) -> Any:
     return made
 
 
-class _OfSubclass(np.ndarray):
-    """An example of an array of a subclass of the program's, whose code does not run."""
+@functools.cache
+def _class_of_example(subclass: Any) -> type[Any]:
+    """Return a class of the priority of a subclass of the program's, whose code does not run."""
+    return type("Example", (np.ndarray,), {"__array_priority__": subclass.__array_priority__})
 
 
 def is_size(x: Any) -> bool:

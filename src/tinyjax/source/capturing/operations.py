@@ -378,8 +378,6 @@ def enter(manager: Any) -> Any:
 
 
 _SYMBOLS: Final = {"and": "and_", "or": "or_"}
-
-
 _REFLECTED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 for _name in rewriting.OPERATORS.values():
     _apply = getattr(operator, _SYMBOLS.get(_name, _name))

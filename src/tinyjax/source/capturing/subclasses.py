@@ -321,7 +321,18 @@ def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
     made.take_over(array if model is None else model)
     finalize = subclass.__array_finalize__
     if type(finalize) is FunctionType and subclass not in CLASSES:
-        call(finalize, made, array if model is None else model)
+        captured_function(finalize)(made, array if model is None else model)
+    return made
+
+
+def _of_outside(array: Any) -> Any:
+    """Return an array of a subclass that the program has not made as one under capture."""
+    memory = memories.Memory(np.asarray(array))
+    memory.is_shared = True
+    kind: Any = type(array)
+    made = captured_class(kind)(memory, memory.layout)
+    made.take_over(array)
+    vars(made).update(getattr(array, "__dict__", {}))
     return made
 
 
@@ -547,6 +558,7 @@ def _view(array: Any, subclass: Any = np.ndarray, model: Any = None) -> Any:
 HANDLERS[np.ndarray.view] = _view
 HANDLERS[np.ndarray.__array_ufunc__] = _ufunc
 HANDLERS[np.ndarray.__array_wrap__] = _wrap
+HANDLERS[np.ndarray.__array_finalize__] = _of_outside
 HANDLERS[np.ndarray.__array_function__] = _by_protocols
 HANDLERS[super] = attribute_of_super
 HANDLERS[np.ndarray.__new__] = new_array

@@ -30,7 +30,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: An
                 continue
             if is_foreign(x):
                 return NotImplemented
-            if _is_of_other_class(x):
+            if is_of_other_class(x):
                 return ndarrays.HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, {})
         handler = ndarrays.HANDLERS.get(ufunc)
         return wrap_ufunc(ufunc, inputs) if handler is None else handler(*inputs)
@@ -202,7 +202,7 @@ def _loop(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Sequence[Any]:
     return [*[out if is_quotient else x for x in operands], out]
 
 
-def _is_of_other_class(x: Any) -> bool:
+def is_of_other_class(x: Any) -> bool:
     """Return whether a value is an array of numbers of a subclass; data with gaps is not taken."""
     is_other = isinstance(x, np.ndarray) and type(x) not in _FOREIGN_FREE
     has_gaps = is_other and issubclass(type(ndarrays.unmasked(x)), np.ma.MaskedArray)
@@ -286,7 +286,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     operands = (*inputs, *(outs or ()))
     if any(map(is_foreign, operands)):
         return NotImplemented
-    if any(map(_is_of_other_class, operands)):
+    if any(map(is_of_other_class, operands)):
         options = options if outs is None else {**options, "out": outs}
         return ndarrays.HANDLERS[np.ndarray.__array_ufunc__](ufunc, method, inputs, options)
     where = options.pop("where", True)

@@ -30,7 +30,7 @@ from tinyjax.source.adjoint import cotangents, standard_library
 from tinyjax.source.adjoint.aliases import Aliases
 from tinyjax.source.adjoint.certainty import STAGING, Certainty
 from tinyjax.source.adjoint.kinds import ACTIVE, ARRAY, Kind, infer, kind_of
-from tinyjax.source.adjoint.lookups import Lookup, lookups
+from tinyjax.source.adjoint.lookups import KeySearch, lookups
 from tinyjax.source.adjoint.ranks import Ranks
 from tinyjax.source.adjoint.rules import methods
 from tinyjax.source.ir import find, program as ir, randomness, read, runtime, syntax
@@ -599,9 +599,11 @@ def _kind_of(value: Any) -> Kind:
     return ARRAY if isinstance(value, (Array, np.ndarray, arrays.StagedArray)) else kind_of(value)
 
 
-def _lookups_in(program: ir.IR, kinds: tuple[Kind, ...]) -> Mapping[ir.Variable, Sequence[Lookup]]:
+def _lookups_in(
+    program: ir.IR, kinds: tuple[Kind, ...]
+) -> Mapping[ir.Variable, Sequence[KeySearch]]:
     """Return what a program looks for in what it may have kept, by the results."""
-    by_result: dict[ir.Variable, list[Lookup]] | None = program.derived.get(("lookups", kinds))
+    by_result: dict[ir.Variable, list[KeySearch]] | None = program.derived.get(("lookups", kinds))
     if by_result is None:
         by_result = program.derived["lookups", kinds] = {}
         for lookup in lookups(program, kinds):

@@ -22,7 +22,7 @@ from tinyjax.core.values import Array, operands as opd
 from tinyjax.core.values.array import IndexUpdate
 from tinyjax.errors import TinyjaxError
 from tinyjax.source.adjoint.aliases import Aliases
-from tinyjax.source.adjoint.lookups import Lookup
+from tinyjax.source.adjoint.lookups import KeySearch
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import arrays, graph, keys, values
 from tinyjax.source.staging.exits import (
@@ -57,7 +57,7 @@ class ProgramRun:
         program: ir.IR,
         graph: graph.ControlFlowGraph,
         aliases: Aliases,
-        lookups: Mapping[ir.Variable, Sequence[Lookup]],
+        lookups: Mapping[ir.Variable, Sequence[KeySearch]],
     ) -> None:
         self.session = session
         self.lookups = lookups
@@ -186,7 +186,7 @@ class ProgramRun:
             _note(error, here)
             raise
 
-    def as_checked(self, lookup: Lookup, result: Any) -> Any:
+    def as_checked(self, lookup: KeySearch, result: Any) -> Any:
         """Return the result of a search of which no derivative is taken where it finds its key."""
         key, table = self.read(lookup.key), self.read(lookup.table)
         if not isinstance(result, Array) or (lookup.is_part and values.holds_tracer(table)):
