@@ -39,7 +39,6 @@ class Dispatching(np.ndarray):
 
 MAKERS = {
     **{c.__name__: lambda a, c=c: a.view(c) for c in (Plain, Named, Preferred, Dispatching)},
-    "matrix": lambda a: a.view(np.matrix),
     "MaskedArray": np.ma.array,
 }
 OUTSIDE = {
@@ -72,7 +71,7 @@ def function(x, kind):
 """
 #: Where arrays of a subclass are made, and in which calls their class is lost.
 PLACES: Final = {"inside": INSIDE, "outside": OUTSIDE}
-KINDS: Final = ("Plain", "Named", "Preferred", "Dispatching", "matrix", "MaskedArray")
+KINDS: Final = ("Plain", "Named", "Preferred", "Dispatching", "MaskedArray")
 CALLS: Final = [
     call.lstrip("?!") for calls in numpy_calls.TABLE.values() for call in calls if call != "-"
 ]
