@@ -388,6 +388,12 @@ def test_least_squares() -> None:
         b = random(a.shape[0], 2, seed=2)
         _, squares, *_ = la.lstsq(a, b, numpy_resid=True)
         np.testing.assert_allclose(squares, np.linalg.lstsq(a, b)[1], 1e-10, 1e-12)
+    singular = random(4, 3) * np.array([1.0, 1.0, 0.0])
+    for part in (-1, -1e-3, 0, 1, 2.5, 0.3):  # LAPACK takes the precision beside 0 to 1
+        x, _, rank, _ = la.lstsq(singular, singular[:, 0], part)
+        expected = np.linalg.lstsq(singular, singular[:, 0], part)
+        np.testing.assert_allclose(x, expected[0], 1e-10, 1e-12)
+        assert int(rank) == expected[2]
 
 
 def test_multi_dot_chooses_an_order() -> None:

@@ -30,6 +30,7 @@ from tinyjax.numpy import (
     manipulation,
     promotion as pm,
     reductions,
+    selection,
 )
 from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.contraction import exact_matmul
@@ -657,7 +658,8 @@ def lstsq(
         a: a matrix, shape ``(m, n)``.
         b: shape ``(m,)`` or ``(m, k)``.
         rcond: singular values below this part of the greatest count as zero; by default, the
-            greater of ``m`` and ``n`` times the precision.
+            greater of ``m`` and ``n`` times the precision. Beside 0 to 1 it is the precision, as
+            in LAPACK.
         numpy_resid: whether to return no norms, as NumPy does, where the rank is less than ``n`` or
             ``m`` at most ``n``. Their number depends on the values of ``a`` then, so that this
             are not available under ``jit`` and ``vmap``.
@@ -684,6 +686,7 @@ def lstsq(
         )
     ma.check_matrices("lstsq", x.aval)
     rtol = _relative_tolerance(x, rcond, 1.0)
+    rtol = selection.where((rtol > 0) & (rtol < 1), rtol, np.finfo(rtol.dtype).eps)
     if 0 in x.shape:
         s = spectral.singular_values(x)
         solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)

@@ -36,6 +36,11 @@ def banded(x: Any, rows: int, main: int) -> Any:
     return np.concatenate([bands[:main], bands[main : main + 1].real + 4.0, bands[main + 1 :]])
 
 
+def deficient(x: Any) -> Any:
+    """Return a matrix with a column of zeros."""
+    return square(x) * (np.arange(N) < N - 1)
+
+
 def tall(x: Any) -> Any:
     return np.reshape(x, (N, N))[:, :3]
 
@@ -45,6 +50,13 @@ B2: Final = np.sin(np.arange(2.0 * N)).reshape(N, 2)
 KNOWN: Final = np.arange(1.0, 16.0).reshape(3, 5) % 4 + np.array([[0.0], [6.0], [0.0]])
 
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
+    **{
+        f"{module.__name__} lstsq {part}": lambda x, module=module, part=part: module.lstsq(
+            deficient(x), B, part
+        )[0]
+        for module in (np.linalg, linalg)
+        for part in (-1, 0, 2.0, 1e-10)
+    },
     "solve tridiagonal": lambda x: linalg.solve(square(x), B, assume_a="tridiagonal"),
     "solve banded": lambda x: linalg.solve(square(x), B, assume_a="banded"),
     "solve diagonal": lambda x: linalg.solve(square(x), B2, assume_a="diagonal"),

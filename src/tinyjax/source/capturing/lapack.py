@@ -411,7 +411,9 @@ def _lstsq(
     lapack_driver: str | None = None,
 ) -> Any:
     matrix, right = value_of(a), value_of(b)
-    if matrix.ndim != 2 or not matrix.size:
+    is_by_values = lapack_driver != "gelsy"  # which takes each threshold as it is
+    is_part = cond is None or 0 < plain(cond) < 1
+    if matrix.ndim != 2 or not matrix.size or not (is_by_values or is_part):
         return NotImplemented
     dtype = jnp.result_type(matrix, right, np.float32)
     matrix, right = matrix.astype(dtype), right.astype(dtype)
@@ -419,7 +421,6 @@ def _lstsq(
     threshold = np.finfo(dtype).eps if cond is None else plain(cond)
     x, _, count, values = jnp.linalg.lstsq(matrix, right, threshold)
     rank = np.int64(runs.decide(count))
-    is_by_values = lapack_driver != "gelsy"
     residuals = jnp.zeros(0, dtype)
     if is_by_values and m > n == rank:
         residuals = jnp.sum(jnp.abs(right - matrix @ x) ** 2, axis=0)
