@@ -2,8 +2,9 @@
 
 import functools
 import math
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -52,6 +53,41 @@ def test_objects_have_what_they_had_after_a_refusal() -> None:
     with raises(CaptureError, match="hash"):
         tinyjax.grad(source.capture(refused))(np.float64(0.5))
     assert (model.last, model.history, model.cache) == (3.0, [0.0], {})
+
+
+def bounded(base: Any) -> Any:
+    """Make an empty container of a class whose constructor and methods are its own."""
+
+    class Bounded(base):
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+        def refuse(self, *_: Any) -> Any:
+            raise NotImplementedError
+
+        copy = pop = update = clear = extend = items = refuse
+
+    return Bounded(3)
+
+
+CONTAINERS: Final = {
+    "dict": lambda c, x: c.__setitem__("x", x) or c["x"],
+    "OrderedDict": lambda c, x: c.__setitem__("x", x) or c["x"],
+    "list": lambda c, x: c.append(x) or c[-1],
+    "deque": lambda c, x: c.append(x) or c[-1],
+}
+
+
+@pytest.mark.parametrize("base", [dict, OrderedDict, list, deque])
+def test_containers_of_subclasses_have_what_they_had(base: Any) -> None:
+    container = bounded(base)
+
+    def stored(x: Any) -> Any:
+        return CONTAINERS[base.__name__](container, x * x)
+
+    assert float(tinyjax.grad(source.capture(stored))(np.float64(1.5))) == 3.0
+    assert len(container) == 0
+    assert container.size == 3
 
 
 def test_check_sees_a_value_that_an_earlier_call_has_left() -> None:

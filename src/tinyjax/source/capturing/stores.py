@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ class WrittenContainer:
 
     def __init__(self, owner: Any) -> None:
         container = _container_of(owner)
-        self._before = container.copy()
+        self._before = (list if isinstance(container, _SEQUENCES) else dict)(container)
         self._references = _OWN_REFERENCES
         try:
             self._owner: Callable[[], Any] = weakref.ref(owner)
@@ -47,22 +47,24 @@ class WrittenContainer:
         """Leave data in place of arrays, and what was there before in place of traced values."""
         owner = self._owner()
         container = _container_of(owner)
-        if isinstance(container, _SEQUENCES):
+        # by the methods of Python's, since those of a subclass may do more
+        base: Any = next((k for k in _CONTAINERS if isinstance(container, k)), type(container))
+        if base in _SEQUENCES:
             items = (
                 self._before if ndarrays.is_traced([*container]) else ndarrays.plain([*container])
             )
-            container.clear()
-            container.extend(items)
+            base.clear(container)
+            base.extend(container, items)
             return
         is_class = isinstance(owner, type)  # whose attributes are read-only as items
-        for key, value in [*container.items()]:
+        for key, value in [*base.items(container)]:
             if not ndarrays.holds_captured(value):
                 continue
             if ndarrays.is_traced(value) and key not in self._before:
-                delattr(owner, key) if is_class else container.pop(key)
+                delattr(owner, key) if is_class else base.pop(container, key)
                 continue
             before = self._before[key] if ndarrays.is_traced(value) else ndarrays.plain(value)
-            setattr(owner, key, before) if is_class else container.update({key: before})
+            setattr(owner, key, before) if is_class else base.__setitem__(container, key, before)
 
 
 class WrittenCache:
@@ -81,6 +83,7 @@ class WrittenCache:
 
 
 _SEQUENCES: Final = (list, deque)
+_CONTAINERS: Final = (*_SEQUENCES, OrderedDict, dict)
 
 
 def _container_of(owner: Any) -> Any:
