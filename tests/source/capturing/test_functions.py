@@ -357,6 +357,9 @@ PLACES: Final[dict[str, Callable[[Any], Any]]] = {
     "wrapped": lambda x: x[0] * np.ravel_multi_index((least(x) - 1, [3]), (3, 2), mode="wrap")[0],
     "unravel_index": lambda x: x[0] * np.sum(np.unravel_index(least(x) + 1, (3, 2))),
     "choose": lambda x: np.choose(least(x), [x[0], x[1] ** 2, 3 * x[2]])[0],
+    "choose by bools": lambda x: np.choose(least(x) > 1, [x[0], x[1] ** 2])[0],
+    "choose from numbers": lambda x: np.sum(np.choose(least(x), (0.5, x, x[:, np.newaxis]))),
+    "choose by data": lambda x: np.sum(np.array([0, 1, 1]).choose((x[0], x**2))),
     "take": lambda x: np.take(x**2, least(x))[0],
 }
 

@@ -245,6 +245,13 @@ def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:
 def _look_first(function: Any, before: Any, *args: Any, **options: Any) -> Any:
     """Look at traced indices, which are taken as they are then."""
     args, options = array_functions.by_place(function, args, options, 2)
+    if function is np.choose and len(args) == 2:
+        number, choices = ndarrays.to_array(args[0]), args[1]
+        is_several = type(choices) in (list, tuple) and is_traced(choices)
+        args = (
+            number.astype(int) if number.dtype == bool else args[0],
+            np.broadcast_arrays(*choices) if is_several else choices,
+        )
     if len(args) == 2 and is_traced(args[0]) and options.get("mode", "raise") == "raise":
         signatures.check_call(function, args, options)
         options["mode"] = "clip"
