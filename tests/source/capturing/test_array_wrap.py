@@ -359,3 +359,21 @@ def test_constructors_run_of_the_class_that_new_makes() -> None:
     assert value == made_of_subclasses(x)
     of_product = 3 * (x[0] + np.array([np.sum(x), 0, 0]))
     np.testing.assert_allclose(slope, of_product + 2 * x, rtol=1e-14)
+
+
+class Named(np.ndarray):
+    """An array that says what it was made of."""
+
+    def __array_finalize__(self, array: Any) -> None:
+        self.scale = 2.0 if array is None else getattr(array, "scale", 3.0) + 1.0
+
+
+@pytest.mark.parametrize("buffer", [False, True])
+def test_new_arrays_are_finalized_by_none(buffer: bool) -> None:
+    def scaled(x: Any) -> Any:
+        made = np.ndarray.__new__(Named, x.shape, buffer=x if buffer else None)
+        made[...] = x
+        return np.sum(made) * made.scale + np.sum(x.view(Named)) * x.view(Named).scale
+
+    slope = tinyjax.grad(source.capture(scaled))(np.array([0.5, 1.5]))
+    np.testing.assert_allclose(slope, 2.0 + 4.0)

@@ -309,8 +309,15 @@ def new_float(cls: Any, x: Any = 0.0) -> Any:
     return number if cls is float else captured_number(cls)(number._value)
 
 
-def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
-    """Return a view of an array as one of a subclass, as ``array.view(subclass)`` does."""
+def as_subclass(array: Any, subclass: Any, model: Any = None, *, is_new: bool = False) -> Any:
+    """Return a view of an array as one of a subclass, as ``array.view(subclass)`` does.
+
+    Args:
+        array: the array.
+        subclass: the class.
+        model: the array that ``__array_finalize__`` gets; None for the first.
+        is_new: whether ``__array_finalize__`` gets None, as it does where an array is made.
+    """
     if issubclass(type(array), ndarrays.CapturedScalar):
         array = ndarrays.array_of(array._captured_value)
     if type(array) is np.ndarray:
@@ -321,7 +328,7 @@ def as_subclass(array: Any, subclass: Any, model: Any = None) -> Any:
     made.take_over(array if model is None else model)
     finalize = subclass.__array_finalize__
     if type(finalize) is FunctionType and subclass not in CLASSES:
-        captured_function(finalize)(made, array if model is None else model)
+        captured_function(finalize)(made, None if is_new else array if model is None else model)
     return made
 
 
@@ -537,13 +544,13 @@ def new_array(
         if cls is np.ndarray:
             return made
         fresh = CapturedArray(memories.Memory(made)) if buffer is None else made
-        return as_subclass(fresh, cls)
+        return as_subclass(fresh, cls, is_new=True)
     if offset or strides is not None or np.dtype(dtype) != buffer.dtype:
         raise runs.refusal("numpy.ndarray of a buffer")
     sizes = shape if isinstance(shape, tuple) else (shape,)
     count = int(np.prod(sizes))
     made = np.reshape(np.ravel(buffer)[:count], sizes)
-    return made if cls is np.ndarray else as_subclass(made, cls)
+    return made if cls is np.ndarray else as_subclass(made, cls, is_new=True)
 
 
 def _view(array: Any, subclass: Any = np.ndarray, model: Any = None) -> Any:
