@@ -321,3 +321,34 @@ def test_functions_call_methods_of_objects(name: str) -> None:
     steps = 1e-6 * np.eye(3)
     expected = [(function(X + step) - function(X - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-8)
+
+
+class Computing:
+    """An object whose protocol computes with functions of Python's, and reads its data's module."""
+
+    def __init__(self, v: Any) -> None:
+        self.v = np.atleast_1d(v)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        operands = [math.exp(x.v[0]) if isinstance(x, Computing) else x for x in inputs]
+        return self.v.__array_namespace__().add(getattr(ufunc, method)(*operands, **options), 0.5)
+
+
+#: What functions and operators of NumPy's make of an object of traced values and data.
+PROTOCOLS: Final[dict[str, Callable[[Any], Any]]] = {
+    "number": lambda c: np.float64(1.5) - c,
+    "array": lambda c: np.sum(np.ones(2) * c),
+    "function": lambda c: np.hypot(c, 2.0),
+    "functions": lambda c: np.exp(c) + np.power(2.0, c),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_protocols_of_objects_run_under_capture(name: str) -> None:
+    def function(x: Any) -> Any:
+        return PROTOCOLS[name](Computing(x[1]))
+
+    slopes = tinyjax.grad(source.capture(function))(X)
+    steps = 1e-6 * np.eye(3)
+    expected = [(function(X + step) - function(X - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-8)

@@ -398,7 +398,8 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
         if not is_own and OPERANDS.issuperset(map(type, args)):
             return ufuncs.wrap_ufunc(g, args)
     args = _with_arrays(args, "__array_ufunc__")
-    if not ndarrays.are_captured(args, kwargs):
+    objects = [x for x in args if not isinstance(x, np.ndarray)]
+    if not ndarrays.are_captured(args, kwargs) and not any(map(_has_ufuncs, objects)):
         if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
             return call(method, *args)
         return _followed(g, args, kwargs)
@@ -412,13 +413,18 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     elif out is not ... and type(out) is not tuple:
         kwargs = {**kwargs, "out": (out,)}
     for x in args:
-        protocol = getattr(type(x), "__array_ufunc__", None)
-        if is_captured_function(protocol) and not issubclass(type(x), Captured):
-            result = call(protocol, x, g, "__call__", *args, **kwargs)
+        if _has_ufuncs(x):
+            result = call(type(x).__array_ufunc__, x, g, "__call__", *args, **kwargs)
             if result is not NotImplemented:
                 return result
     result = ufuncs.apply_ufunc(g, "__call__", args, kwargs)
     return g(*args, **kwargs) if result is NotImplemented else result
+
+
+def _has_ufuncs(x: Any) -> bool:
+    """Return whether universal functions are a method of the user's, for an object."""
+    protocol = getattr(type(x), "__array_ufunc__", None)
+    return is_captured_function(protocol) and not issubclass(type(x), Captured)
 
 
 #: The methods that universal functions call for objects that are no arrays; others have their name.
