@@ -106,9 +106,9 @@ def _beyond(
 
 @attrs.frozen(cache_hash=True)
 class _Integral(on_host.StagedObjective):
-    """An integral over the unit interval, with whether the limits are infinite."""
+    """An integral over the unit interval, with whether both limits are infinite."""
 
-    ends: tuple[bool, bool]
+    is_line: bool
     epsabs: float
     epsrel: float
     limit: int
@@ -121,30 +121,34 @@ class _Integral(on_host.StagedObjective):
         def plain(x: Array) -> Array:
             return self.fun.flat(consts, x)[0]
 
-        if all(self.ends):
+        if self.is_line:
             x = jnp.sign(high) * v / u
             return (plain(x) + plain(-x)) * jnp.sign(high) / u**2
-        if any(self.ends):
-            end, sign = (low, jnp.sign(high)) if self.ends[1] else (high, -jnp.sign(low))
-            direction = sign if self.ends[1] else -sign
-            return plain(end + direction * v / u) * sign / u**2
-        width = high - low
-        return plain(jnp.where(v < _END, high - width * v, low + width * u)) * width
+        is_low, is_high = jnp.isinf(low), jnp.isinf(high)
+        sign = jnp.where(is_high, jnp.sign(high), jnp.sign(low))
+        low, high = jnp.where(is_low, high, low), jnp.where(is_high, low, high)
+        is_any, width = is_low | is_high, high - low
+        near = jnp.where(v < _END, high - width * v, low + width * u)
+        far, weight = low + sign * v / u, jnp.where(is_high, sign, -sign) / u**2
+        return plain(jnp.where(is_any, far, near)) * jnp.where(is_any, weight, width)
 
     def cuts(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The distances from 0 and from 1 up to which the integrand has half of its digits."""
         eps = float(np.finfo(low.dtype).eps)
         # powers of less would underflow in some integrands
         least = jnp.full((), eps**4 if eps < 1e-9 else eps**3, low.dtype)
-        if all(self.ends):
+        if self.is_line:
             return least, least
-        width = 1 if any(self.ends) else high - low
+        is_high = jnp.isinf(high)
+        width = jnp.where(jnp.isinf(low) | is_high, 1, high - low)
         first, last = (
-            least if is_infinite else jnp.maximum(math.sqrt(eps) * jnp.abs(end / width), least)
-            for end, is_infinite in zip((low, high), self.ends, strict=True)
+            jnp.where(
+                jnp.isinf(end), least, jnp.maximum(math.sqrt(eps) * jnp.abs(end / width), least)
+            )
+            for end in (low, high)
         )
         # 0 stands for the infinite end
-        return (last, first) if self.ends[1] else (first, last)
+        return jnp.where(is_high, last, first), jnp.where(is_high, first, last)
 
     def integral(
         self, consts: Sequence[Array], low: Array, high: Array, edges: Array
@@ -228,8 +232,8 @@ def quad(
 
     Args:
         func: takes a real scalar and ``args``; returns a real scalar.
-        a: the lower limit: a number that may be ``-inf``, or an array of shape ``()``.
-        b: the upper limit, which may be ``inf``.
+        a: the lower limit, which may be ``-inf``.
+        b: the upper limit, which may be ``inf``. Where both are infinite, they are numbers.
         args: further arguments.
         epsabs: the error allowed.
         epsrel: the same, relative to the integral.
@@ -273,7 +277,7 @@ def quad(
     closed, consts = vectors.close(lambda x: value_at(x).astype(low.dtype), low)
     inner = [] if points is None else [(jnp.asarray(p) - low) / (high - low) for p in points]
     edges = jnp.stack([low * 0, *inner, low * 0 + 1]) if inner else jnp.array([0.0, 1.0], low.dtype)
-    program = _Integral(closed, (ends[0], ends[1]), float(epsabs), float(epsrel), limit)
+    program = _Integral(closed, all(ends), float(epsabs), float(epsrel), limit)
     value, error = program.compiled("integral")(*consts, low, high, edges)
     return pm.convert(value, value.dtype, is_weak), pm.convert(error, error.dtype, is_weak)
 

@@ -20,11 +20,17 @@ def quotient(x: float, t: Any) -> Any:
     return 1.0 / (x + float(t)) if x < 0.4 else float(t) / x
 
 
-CERTAIN: Final[dict[str, Callable[[Any], Any]]] = {
+CERTAIN: Final[dict[str, Callable[..., Any]]] = {
     "two pieces": lambda t: quad(pieces, 0.0, 1.0, args=(t,))[0],
     "a jump": lambda t: quad(lambda x: t if x < 0.3 else 2 * t**2, 0, 1)[0],
     "backwards": lambda t: quad(pieces, 1.0, -0.5, args=(t,), epsabs=1e-10)[0],
     "a quotient": lambda t: quad(quotient, 0, 1, args=(t,))[0],
+    **{
+        f"between {a} and {b} of an array": lambda t, a=a, b=b: quad(
+            lambda x: np.exp(-t * x**2), *np.stack([a + 0 * t, t if b == 1 else b + 0 * t])
+        )[0]
+        for a, b in [(-np.inf, 1), (np.inf, 1), (1, np.inf), (1, -np.inf), (0, 1)]
+    },
     "an error": lambda t: t + 1e-3 * quad(pieces, 0.0, 0.3, args=(t,))[1],
 }
 #: Where the function jumps or bends would move, or the formula is another.
