@@ -1,5 +1,6 @@
 """SciPy's linear algebra under capture, against SciPy's own values and their differences."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -41,6 +42,10 @@ def deficient(x: Any) -> Any:
     return square(x) * (np.arange(N) < N - 1)
 
 
+def least_squares(module: Any, part: float, x: Any) -> Any:
+    return module.lstsq(deficient(x), B, part)[0]
+
+
 def tall(x: Any) -> Any:
     return np.reshape(x, (N, N))[:, :3]
 
@@ -51,9 +56,7 @@ KNOWN: Final = np.arange(1.0, 16.0).reshape(3, 5) % 4 + np.array([[0.0], [6.0], 
 
 FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     **{
-        f"{module.__name__} lstsq {part}": lambda x, module=module, part=part: module.lstsq(
-            deficient(x), B, part
-        )[0]
+        f"{module.__name__} lstsq {part}": functools.partial(least_squares, module, part)
         for module in (np.linalg, linalg)
         for part in (-1, 0, 2.0, 1e-10)
     },

@@ -58,19 +58,17 @@ def test_objects_have_what_they_had_after_a_refusal() -> None:
 def bounded(base: Any) -> Any:
     """Make an empty container of a class whose constructor and methods are its own."""
 
-    class Bounded(base):
-        def __init__(self, size: int) -> None:
-            self.size = size
+    def keep_size(container: Any, size: int) -> None:
+        container.size = size
 
-        def refuse(self, *_: Any) -> Any:
-            raise NotImplementedError
+    def refuse(*_: Any) -> Any:
+        raise NotImplementedError
 
-        copy = pop = update = clear = extend = items = refuse
-
-    return Bounded(3)
+    names = ("copy", "pop", "update", "clear", "extend", "items")
+    return type("Bounded", (base,), {"__init__": keep_size, **dict.fromkeys(names, refuse)})(3)
 
 
-CONTAINERS: Final = {
+CONTAINERS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "dict": lambda c, x: c.__setitem__("x", x) or c["x"],
     "OrderedDict": lambda c, x: c.__setitem__("x", x) or c["x"],
     "list": lambda c, x: c.append(x) or c[-1],
