@@ -589,7 +589,7 @@ class CapturedArray(Captured):
         order = axes[0] if len(axes) == 1 else axes or None
         return self._captured_function(np.transpose, (self, order), {})
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
         """Return NumPy."""
         return np.ndarray.__array_namespace__(np.zeros(0), api_version=api_version)
 

@@ -25,7 +25,7 @@ class WrittenContainer:
 
     def __init__(self, owner: Any) -> None:
         container = _container_of(owner)
-        self._before = (list if isinstance(container, _SEQUENCES) else dict)(container)
+        self._before: Any = (list if isinstance(container, _SEQUENCES) else dict)(container)
         self._references = _OWN_REFERENCES
         try:
             self._owner: Callable[[], Any] = weakref.ref(owner)
