@@ -352,3 +352,20 @@ def test_protocols_of_objects_run_under_capture(name: str) -> None:
     steps = 1e-6 * np.eye(3)
     expected = [(function(X + step) - function(X - step)) / 2e-6 for step in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-8)
+
+
+@np.errstate(all="ignore")
+def weighted(c: Computing, weights: Any) -> Any:
+    return math.exp(c.v[0]) * np.sum(weights)
+
+
+def test_functions_with_settings_of_numpy_run_under_capture() -> None:
+    """Also where all that is traced is in an object, beside an array of data."""
+
+    def function(x: Any) -> Any:
+        weights = np.ones(2)
+        weights[0] = 3.0
+        return weighted(Computing(x[1]), weights)
+
+    slopes = tinyjax.grad(source.capture(function))(X)
+    np.testing.assert_allclose(slopes, [0.0, function(X), 0.0], rtol=1e-12)

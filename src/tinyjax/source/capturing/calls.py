@@ -157,7 +157,8 @@ def _call_function(g: FunctionType, args: Any, kwargs: Any) -> Any:
     if package == "numpy" and ndarrays.are_captured(args, kwargs):
         if g in facts.VIEWS:
             return array_functions.apply_function(g, args, kwargs)
-        if not ndarrays.are_traced(args, kwargs):
+        is_of_program = is_captured_function(getattr(g, "__wrapped__", None))  # by np.errstate
+        if not is_of_program and not ndarrays.are_traced(args, kwargs):
             return native(g, args, kwargs)
     elif not is_captured_function(g):
         return native(g, args, kwargs)
