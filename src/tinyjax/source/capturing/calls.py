@@ -400,7 +400,7 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return ufuncs.wrap_ufunc(g, args)
     args = _with_arrays(args, "__array_ufunc__")
     objects = [x for x in args if not isinstance(x, np.ndarray)]
-    if not ndarrays.are_captured(args, kwargs) and not any(map(_has_ufuncs, objects)):
+    if not ndarrays.are_captured(args, kwargs) and not any(has_protocol(type(x)) for x in objects):
         if len(args) == 1 and not kwargs and (method := _own_method(g, type(args[0]))) is not None:
             return call(method, *args)
         return _followed(g, args, kwargs)
@@ -414,7 +414,7 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     elif out is not ... and type(out) is not tuple:
         kwargs = {**kwargs, "out": (out,)}
     for x in args:
-        if _has_ufuncs(x):
+        if has_protocol(type(x)):
             result = call(type(x).__array_ufunc__, x, g, "__call__", *args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -422,10 +422,10 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
     return g(*args, **kwargs) if result is NotImplemented else result
 
 
-def _has_ufuncs(x: Any) -> bool:
-    """Return whether universal functions are a method of the user's, for an object."""
-    protocol = getattr(type(x), "__array_ufunc__", None)
-    return is_captured_function(protocol) and not issubclass(type(x), Captured)
+def has_protocol(kind: Any) -> bool:
+    """Return whether universal functions are a method of the user's, for objects of a class."""
+    protocol = getattr(kind, "__array_ufunc__", None)
+    return is_captured_function(protocol) and not issubclass(kind, Captured)
 
 
 #: The methods that universal functions call for objects that are no arrays; others have their name.

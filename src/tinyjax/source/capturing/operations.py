@@ -196,7 +196,7 @@ def _is_by_ufunc(x: Any, y: Any) -> bool:
     """Return whether NumPy's operator applies its function, to what the user's objects give."""
     first: Any = type(x)
     second: Any = type(y)
-    if _has_protocol(first) or _has_protocol(second):
+    if any(issubclass(x, np.ndarray) and calls.has_protocol(x) for x in (first, second)):
         return True
     if _is_of_numpy(first):
         return calls.makes_arrays(y, "__array_ufunc__") and not ufuncs.is_foreign(y)
@@ -205,9 +205,8 @@ def _is_by_ufunc(x: Any, y: Any) -> bool:
 
 def _is_by_protocol(first: type, second: type) -> bool:
     """Return whether NumPy's operator asks an object, by what it says of universal functions."""
-    is_array = issubclass(second, (np.ndarray, Captured))
-    protocol = None if is_array else getattr(second, "__array_ufunc__", None)
-    return is_captured_function(protocol) and _is_of_numpy(first)
+    is_asked = calls.has_protocol(second) and not issubclass(second, np.ndarray)
+    return is_asked and _is_of_numpy(first)
 
 
 def _is_of_numpy(kind: type) -> bool:
@@ -281,13 +280,6 @@ def _apply_to_text(apply: Callable[[Any, Any], Any], ufunc: np.ufunc, x: str, y:
     return apply(x, y)
 
 
-@functools.cache
-def _has_protocol(kind: Any) -> bool:
-    """Return whether operators of a class of arrays call a protocol of the user's."""
-    is_array = issubclass(kind, np.ndarray)
-    return is_array and is_captured_function(getattr(kind, "__array_ufunc__", None))
-
-
 def _value(x: Any) -> Any:
     """Return the value of an operand under capture; others as they are."""
     kind = type(x)
@@ -323,8 +315,7 @@ def _in_place(apply: Callable[[Any, Any], Any], name: str, binary: Any) -> Any:
             y = calls.with_array(y)
         if first in _ARRAYS_OF_NUMPY and getattr(second, "__array_ufunc__", second) is None:
             raise TypeError(f"operand '{second.__name__}' does not support ufuncs")
-        protocol = getattr(y.__class__, "__array_ufunc__", None)
-        if first in _ARRAYS_OF_NUMPY and is_captured_function(protocol):
+        if first in _ARRAYS_OF_NUMPY and calls.has_protocol(y.__class__):
             return calls.call_ufunc(ufunc, (x, y), {"out": (x,)})
         own = getattr(first, method, None)
         if is_captured_function(own) and (first not in calls.PLAIN or second not in calls.PLAIN):
