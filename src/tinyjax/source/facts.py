@@ -167,7 +167,7 @@ FRESH_METHODS: Final = frozenset(
 METHODS_AS_FUNCTIONS: Final = frozenset(
     """
     all any argmax argmin argpartition argsort choose cumprod cumsum diagonal dot max mean min
-    nonzero prod put ravel repeat round searchsorted squeeze std sum swapaxes take trace var
+    nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace var
     """.split()  # noqa: SIM905
 )
 #: Methods of arrays that give views, if not the array itself.

@@ -565,3 +565,79 @@ def test_places_are_those_of_numpy(name: str) -> None:
     np.testing.assert_array_equal(tinyjax.jvp(captured, (x,), (x,))[0], expected)
     np.testing.assert_array_equal(tinyjax.jit(captured)(x), expected)
     np.testing.assert_array_equal(tinyjax.vmap(captured)(np.stack([x, x]))[1], expected)
+
+
+#: What is asked for a function, and the classes that NumPy names.
+ASKED: list[tuple[str, str, list[str]]] = []
+
+
+class Declining(np.ndarray):
+    """An array that decides on all functions but one."""
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ASKED.append(("Declining", func.__name__, sorted(t.__name__ for t in types)))
+        return NotImplemented if func is np.dot else 5.0
+
+
+class DecliningAll(Declining):
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ASKED.append(("DecliningAll", func.__name__, sorted(t.__name__ for t in types)))
+        return NotImplemented
+
+
+class Scaled:
+    """No array, which decides on all functions."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        ASKED.append(("Scaled", func.__name__, sorted(t.__name__ for t in types)))
+        return 7.0 * self.x
+
+
+CALLS_OF_PROTOCOLS: Final[dict[str, Callable[..., Any]]] = {
+    "concatenate": lambda x, a, b, s: np.concatenate([a, b]),
+    "concatenate, the subclass first": lambda x, a, b, s: np.concatenate([b, a]),
+    "dot": lambda x, a, b, s: np.dot(a, s),
+    "dot, Scaled first": lambda x, a, b, s: np.dot(s, a),
+    "dot of an array": lambda x, a, b, s: np.dot(x, s),
+    "where": lambda x, a, b, s: np.where(a > 0, s, b),
+    "sum": lambda x, a, b, s: np.sum(s),
+    "sum into": lambda x, a, b, s: np.sum(a, out=b),
+    "sum of some": lambda x, a, b, s: np.sum(x, where=a > 0),
+    "sum from": lambda x, a, b, s: np.sum(x, initial=b[0]),
+    "block": lambda x, a, b, s: np.block([[x, s]]),
+    "stack": lambda x, a, b, s: np.stack((x, s)),
+    "shape of lists": lambda x, a, b, s: np.shape([a, a])[0] * 1.0,
+    "einsum": lambda x, a, b, s: np.einsum("i,i", x, s),
+    "full like": lambda x, a, b, s: np.full((2,), s, like=a),
+    "array like": lambda x, a, b, s: np.array([1.0], like=s),
+    "zeros like": lambda x, a, b, s: np.zeros(2, like=a),
+    "clip": lambda x, a, b, s: np.clip(x, s, 9),
+    "pad": lambda x, a, b, s: np.pad(s, 1),
+    "norm": lambda x, a, b, s: np.linalg.norm(s),
+    "fft": lambda x, a, b, s: np.fft.fft(s),
+    "histogramdd": lambda x, a, b, s: np.histogramdd(a, 2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS_OF_PROTOCOLS)
+def test_array_function_is_asked_as_numpy_asks(name: str) -> None:
+    """It is asked in the order of classes, for those arguments that a function hands over by."""
+
+    def function(x: Any) -> Any:
+        operands = (x + 1).view(Declining), x.view(DecliningAll), Scaled(x[0] * x[1])
+        result = CALLS_OF_PROTOCOLS[name](x, *operands)
+        return np.sum(np.asarray(result)) + x[0] ** 2
+
+    x = np.array([1.0, 2.0])
+    ASKED.clear()
+    value = function(x)
+    asked = [*ASKED]
+    slopes = [(function(x + h) - function(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
+    ASKED.clear()
+    result, gradient = tinyjax.value_and_grad(source.capture(function))(x)
+    assert asked == ASKED
+    np.testing.assert_allclose(result, value)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-7)

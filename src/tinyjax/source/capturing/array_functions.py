@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.errors import AxisError, DivergenceError, TinyjaxError, UndecidedError
+from tinyjax.numpy import protocols
 from tinyjax.source import facts
 from tinyjax.source.capturing import memories, ndarrays, runs, signatures, squares, ufuncs
 from tinyjax.source.ir import runtime
@@ -29,13 +30,15 @@ def apply_function(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     result = apply_directly(func, args, kwargs)
     if result is not NotImplemented:
         return result
-    own = [*map(_in_its_class, args)]
-    if any(map(operator.is_not, own, args)) and ndarrays.are_traced(args, kwargs):
-        return apply_function(func, own, kwargs)
+    operands = (*args, *kwargs.values())
+    own = [*map(_in_its_class, operands)]
+    if any(map(operator.is_not, own, operands)) and ndarrays.are_traced(args, kwargs):
+        options = dict(zip(kwargs, own[len(args) :], strict=True))
+        return apply_function(func, own[: len(args)], options)
+    if any(ndarrays.is_array(x) and type(x).has_protocols for x in operands):
+        return by_protocols(func, args, kwargs)
     for x in args:
         if ndarrays.is_array(x) and type(x) is not ndarrays.CapturedArray:
-            if type(x).has_protocols:
-                return by_protocols(func, args, kwargs)
             result = _applied(func, args, kwargs)
             is_traced = ndarrays.are_traced(args, kwargs)
             return (
@@ -159,9 +162,13 @@ def in_class(result: Any, model: Any, owner: ndarrays.CapturedArray) -> Any:
 
 
 def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function with data, and follow its result, or return what it has written."""
+    """Call a function with data, and follow its result, or return what it has written.
+
+    Arrays under capture have been asked for their ``__array_function__`` before.
+    """
     out = kwargs.get("out")
-    result = func(*map(ndarrays.plain, args), **ndarrays.mapped(ndarrays.plain, kwargs))
+    function = getattr(func, "_implementation", func) if any(map(ndarrays.is_array, args)) else func
+    result = function(*map(ndarrays.plain, args), **ndarrays.mapped(ndarrays.plain, kwargs))
     operands = [getattr(func, "__self__", None), *args, *kwargs.values()]
     return followed(result, operands) if out is None else out
 
@@ -374,8 +381,15 @@ def _valued(x: Any) -> Any:
 
 
 def with_values(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function of tinyjax's with traced values, and functions of them."""
-    return func(*map(_valued, args), **ndarrays.mapped(_valued, kwargs))
+    """Call a function of tinyjax's with traced values, and functions of them.
+
+    NumPy itself hands over for those among the first arguments, and not for ``initial=``.
+    """
+    values = [*map(_valued, args)]
+    options = ndarrays.mapped(_valued, kwargs)
+    if hasattr(func, "_implementation") and not ndarrays.is_traced(values):
+        return protocols.array_function(None, func, (), values, options)
+    return func(*values, **options)
 
 
 ndarrays.Captured._captured_function = staticmethod(apply_function)

@@ -19,7 +19,7 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, KeysView, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -102,6 +102,11 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 def _call_object(g: Any, args: Any, kwargs: Any) -> Any:
     """Call a function in C, a class or another object."""
+    if "like" in kwargs and type(g) is BuiltinFunctionType:
+        protocol = _array_function_of(like := kwargs["like"])
+        options = {name: x for name, x in kwargs.items() if name != "like"}
+        if protocol is not None:
+            return call(protocol, like, g, (like.__class__,), args, options)
     kind = type(g)
     try:  # an object of the user's may have a hash of traced values
         handler = None if type(kind.__hash__) is FunctionType else HANDLERS.get(g)
@@ -272,11 +277,14 @@ def applied(function: Any, args: Any, kwargs: Any) -> Any:
 
 
 def by_source(func: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Run the Python source of a function of NumPy's, if an argument is traced."""
+    """Run the Python source of a function of NumPy's, if an argument may be traced.
+
+    Functions that it calls may close over traced values.
+    """
     fun = rewriting.rewritten(getattr(func, "_implementation", func))
-    if fun is None or not ndarrays.are_traced(args, kwargs):
-        return native(func, args, kwargs)
-    return fun(*args, **kwargs)
+    if fun is not None and (func in facts.CALLERS or ndarrays.are_traced(args, kwargs)):
+        return fun(*args, **kwargs)
+    return native(func, args, kwargs)
 
 
 def from_source(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
@@ -446,15 +454,63 @@ def _call_dispatched(g: Any, args: Any, kwargs: Any) -> Any:
         return result
     if g in HANDLERS and signatures.are_plain((*args, *kwargs.values())):
         return array_functions.apply_function(g, args, kwargs)
-    operands = [*_arrays_in((*args, *kwargs.values()))]
-    for x in operands:
-        protocol = _array_function_of(x)
-        if protocol is not None:
-            types = {y.__class__: None for y in operands if hasattr(y, "__array_function__")}
-            result = call(protocol, x, g, tuple(types), args, kwargs)
-            if result is not NotImplemented:
-                return result
+    if any(_array_function_of(x) for x in _arrays_in((*args, *kwargs.values()))):
+        result = _by_array_functions(g, args, kwargs)
+        if result is not NotImplemented:
+            return result
     return without_protocol(g, args, kwargs)
+
+
+def _by_array_functions(g: Any, args: Any, kwargs: Any) -> Any:
+    """Call the protocols that decide on a function, as NumPy says which, and in which order."""
+    probes = ArrayFunctionProbes()
+    with suppress(Exception):  # none decides, or it does not take probes
+        g(*map(probes.probe, args), **{name: probes.probe(x) for name, x in kwargs.items()})
+    for x in probes.owners:
+        protocol = _array_function_of(x)
+        result = call(protocol, x, g, probes.types, args, kwargs) if protocol else NotImplemented
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+class ArrayFunctionProbes:
+    """Objects in the places of arrays, which note that NumPy asks them for a function.
+
+    Attributes:
+        owners: the arrays in whose places they are, in the order in which NumPy asks them.
+        types: the classes that NumPy names.
+    """
+
+    def __init__(self) -> None:
+        self.owners: list[Any] = []
+        self.types: tuple[Any, ...] = ()
+        self._probes: dict[Any, Any] = {}
+
+    def probe(self, x: Any) -> Any:
+        """Return a probe in the place of an array, and nothing in that of something else."""
+        if type(x) in (list, tuple):
+            return type(x)(map(self.probe, x))
+        if not hasattr(x, "__array_function__"):
+            return None
+        made = self._class_of(x.__class__)()
+        made.owner = x
+        return made
+
+    def _class_of(self, kind: Any) -> Any:
+        """Return the class of probes for a class, beneath that for the class it derives from."""
+        if kind not in self._probes:
+            parents = [x for x in kind.__mro__[1:] if hasattr(x, "__array_function__")]
+            base = self._class_of(parents[0]) if parents else object
+            names = {"__array_function__": self._noted, "shape": ()}
+            self._probes[kind] = type(kind.__name__, (base,), names)
+        return self._probes[kind]
+
+    def _noted(self, probe: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        classes = {made: kind for kind, made in self._probes.items()}
+        self.owners.append(probe.owner)
+        self.types = tuple([classes[made] for made in types])
+        return NotImplemented
 
 
 def without_protocol(g: Any, args: Any, kwargs: Any) -> Any:
@@ -522,10 +578,10 @@ def _of_objects(g: Any, own: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _arrays_in(values: Sequence[Any]) -> Iterator[Any]:
-    """Yield arguments, and the items of lists of arrays."""
+    """Yield arguments, and the items of nested lists of arrays."""
     for x in values:
         if type(x) is list or type(x) is tuple:
-            yield from x
+            yield from _arrays_in(x)
         elif type(x) not in ATOMS:
             yield x
 
@@ -670,14 +726,19 @@ def _call_of_array(g: Any, owner: np.ndarray[Any, Any], args: Any, kwargs: Any) 
         function, method, *operands = args
         operands = [x.view(np.ndarray) if isinstance(x, np.ndarray) else x for x in operands]
         return ufuncs.apply_ufunc(function, method, operands, kwargs)
-    if not ndarrays.holds_captured(args):
+    if not ndarrays.are_captured(args, kwargs):
         return array_functions.with_data(g, args, kwargs)
     if (ufunc := operators.OPERATORS.get(g.__name__)) is not None:
         operands = [*args, owner] if g.__name__.startswith("__r") else [owner, *args]
         return call_ufunc(ufunc, operands, {})
-    if (func := getattr(np, g.__name__, None)) is not None:
-        return array_functions.apply_function(func, (owner, *args), kwargs)
-    return array_functions.with_data(g, args, kwargs)
+    if ndarrays.has_objects(owner) and g.__name__ in facts.METHODS_AS_FUNCTIONS:
+        return array_functions.apply_function(getattr(np, g.__name__), (owner, *args), kwargs)
+    if ndarrays.has_objects(owner) or not hasattr(ndarrays.CapturedArray, g.__name__):
+        return array_functions.with_data(g, args, kwargs)
+    own = HANDLERS[np.ndarray.__array_finalize__](owner)
+    is_plain = type(own) is ndarrays.CapturedArray
+    method = getattr(own if is_plain else super(type(own), own), g.__name__)
+    return method(*args, **kwargs)
 
 
 def _call_of_object(g: Any, owner: object, args: Any, kwargs: Any) -> Any:

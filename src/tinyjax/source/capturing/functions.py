@@ -532,8 +532,9 @@ def _polymul(_: Any, before: Any, a1: Any, a2: Any) -> Any:
 
 @handles(np.compress)
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    mask = ndarrays.key_of(condition)
-    return applied(np.compress, (np.asarray(mask), a), {"axis": axis, "out": out})
+    mask = np.asarray(ndarrays.key_of(condition))
+    a = a._captured_plain() if ndarrays.is_array(a) else a
+    return applied(np.compress, (mask, a), {"axis": axis, "out": out})
 
 
 # Functions that raise where the data says

@@ -170,8 +170,13 @@ class Captured:
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def conjugate(self) -> Any:
+    def conjugate(self, *outs: Any) -> Any:
         """Return the complex conjugate: a real array, or number of Python's, is its own."""
+        if outs and self.dtype.kind == "c":
+            return self._captured_ufunc(np.conjugate, "__call__", (self,), {"out": outs})
+        if outs:
+            write(outs[0], ..., self)
+            return outs[0]
         if self.dtype.kind != "c" and (is_array(self) or type(self) is CapturedFloat):
             return self
         return of_class(self, self._captured_ufunc(np.conjugate, "__call__", (self,), {}))
@@ -614,7 +619,11 @@ class CapturedArray(Captured):
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the parts for which a condition is true."""
-        return HANDLERS[np.compress](condition, self, axis, out)
+        return self._captured_function(np.compress, (condition, self, axis, out), {})
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Write values at places in the order of C."""
+        self._captured_function(np.put, (self, indices, values, mode), {})
 
     def fill(self, value: Any) -> None:
         """Write one value into all elements."""
@@ -975,8 +984,10 @@ def example_of(func: Any, args: Any, kwargs: Any) -> Any:
     """Return the results of a function of NumPy's for arrays of the same layouts and dtypes.
 
     They say in which order axes are in memory, how many bits numbers have, and of which class they
-    are.
+    are. Where a class has an ``__array_function__``, methods do not call it, nor do functions that
+    it calls itself.
     """
+    func = getattr(func, "_implementation", func)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -1372,10 +1383,11 @@ def write_by(target: Any, values: Any, change: Callable[[Any, Any], object]) -> 
     """
     data = None if is_traced(values) else plain(values)
     values = to_array(values)
+    values = values._captured_plain() if is_captured(values) else values
     if values.dtype != target.dtype:
         model = np.zeros(values.shape, values.dtype) if data is None else data
-        change(np.zeros(np.shape(target), target.dtype), model)  # which may raise
-    numbers: HostArray = np.full(np.shape(target), -1)
+        change(np.zeros(target.shape, target.dtype), model)  # which may raise
+    numbers: HostArray = np.full(target.shape, -1)
     numbers.flags.writeable = target.flags.writeable
     change(numbers, np.arange(values.size).reshape(values.shape))
     changed = numbers >= 0

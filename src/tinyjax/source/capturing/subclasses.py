@@ -149,7 +149,8 @@ class _Dispatched(_Wrapped):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         operands = [x.view(np.ndarray) if isinstance(x, _Wrapped) else x for x in inputs]
-        result = self._result(getattr(ufunc, method)(*operands, **options))
+        others = {name: x for name, x in options.items() if name != "out"}  # of models, or views
+        result = self._result(getattr(ufunc, method)(*operands, **others))
         self.calls.append(_ProtocolCall(None, ufunc, method, inputs, options, 0, False, result))
         return result
 
@@ -204,7 +205,10 @@ class _Example:
             call._replace(
                 owner=self._operand(call.owner),
                 operands=tuple(map(self._operand, call.operands)),
-                options={name: self._operand(x) for name, x in call.options.items()},
+                options={
+                    name: tuple(map(self._operand, x)) if name == "out" else self._operand(x)
+                    for name, x in call.options.items()
+                },
             )
             for call in self.calls
         ]
@@ -333,10 +337,12 @@ def as_subclass(array: Any, subclass: Any, model: Any = None, *, is_new: bool = 
 
 
 def _of_outside(array: Any) -> Any:
-    """Return an array of a subclass that the program has not made as one under capture."""
+    """Return an array that the program has not made as one under capture, of its class."""
     memory = memories.Memory(np.asarray(array))
     memory.is_shared = True
     kind: Any = type(array)
+    if kind is np.ndarray:
+        return CapturedArray(memory, memory.layout)
     made = captured_class(kind)(memory, memory.layout)
     made.take_over(array)
     vars(made).update(getattr(array, "__dict__", {}))

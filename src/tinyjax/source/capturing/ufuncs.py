@@ -13,6 +13,7 @@ from tinyjax import lax, numpy as jnp
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
+from tinyjax.numpy import protocols
 from tinyjax.source import numeric, numpy_errors
 from tinyjax.source.capturing import ndarrays, runs, signatures, squares
 from tinyjax.source.ir import syntax
@@ -298,7 +299,7 @@ def _ufunc_with_options(ufunc: np.ufunc, method: str, inputs: Sequence[Any], opt
     if any(map(ndarrays.has_objects, operands)):
         outs = None if outs is None else {"out": outs}
         return getattr(ufunc, method)(*map(ndarrays.as_objects, inputs), **(outs or {}), **options)
-    if not ndarrays.is_traced(operands):
+    if not ndarrays.are_traced(operands, options):
         options = options if where is True else {**options, "where": where}
         return _plain_ufunc(getattr(ufunc, method), inputs, outs, options)
     return _ufunc_of_traced(ufunc, method, inputs, outs, where, options)
@@ -336,7 +337,11 @@ def _ufunc_of_traced(
     function: Callable[..., Any] = getattr(ufunc, method)
     if method in ("__call__", "outer") and not {"dtype", "signature"} & {*options}:
         function = with_dtypes_of_numpy(ufunc, inputs, function)
-    value = function(*values, **options)
+    if "initial" in options:  # for which NumPy does not hand over
+        options["initial"] = ndarrays.unwrap(options["initial"])
+        value = protocols.array_ufunc(None, ufunc, method, *values, **options)
+    else:
+        value = function(*values, **options)
     models = inputs if method in ("__call__", "accumulate") and ufunc.signature is None else ()
     return _put_outs(outs, ndarrays.in_order_of(models, value, order), None, casting)
 

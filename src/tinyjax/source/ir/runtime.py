@@ -519,11 +519,12 @@ def fitting(result: Any, array: Any) -> Any:
             "an augmented assignment of an array of tinyjax to one of NumPy gives another array. "
             "Write x = x + y in place of x += y."
         )
-    if isinstance(result, np.ndarray) and has_own_semantics(type(result)):
-        raise refusal(
-            f"an augmented assignment of {type(result).__name__} to an array is not taken: "
-            "its own operators, methods or protocols would be lost. Use its data, np.asarray(x)."
-        )
+    for x in (result, array):
+        if isinstance(x, np.ndarray) and has_own_semantics(type(x)):
+            raise refusal(
+                f"an augmented assignment, or out=, of {type(x).__name__} is not taken: its own "
+                "operators, methods or protocols would be lost. Use its data, np.asarray(x)."
+            )
     if not isinstance(array, np.ndarray) or getattr(result, "dtype", None) is array.dtype:
         return result
     dtype = np.result_type(result)
