@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Never
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import custom_derivatives, dtypes, errors
 from tinyjax._extensions import host
 from tinyjax._extensions.host.replay import replayed
 from tinyjax._primitives import bitcast
@@ -312,11 +312,26 @@ def byteswap(a: ArrayLike) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.byteswap(jnp.array([1, 256], "int16"))
         Array([256,   1], dtype=int16)
+
+    Raises:
+        DifferentiationError: it is differentiated, which it is nowhere.
     """
-    x = pm.array_of("byteswap", a)
+    return _swapped(pm.array_of("byteswap", a))
+
+
+@custom_derivatives.custom_jvp
+def _swapped(x: Array) -> Array:
     part = dtypes.real_part(x.dtype) if dtypes.is_complex(x.dtype) else x.dtype
     parts = manipulation.reshape(x, (-1,)).view(part).view("uint8")
     turned = manipulation.flip(manipulation.reshape(parts, (-1, part.itemsize)), 1)
     return manipulation.reshape(
         manipulation.reshape(turned, (-1,)).view(part).view(x.dtype), x.shape
+    )
+
+
+@_swapped.defjvp
+def _swapped_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Never:
+    """Refuse to differentiate numbers whose bytes lie in another order."""
+    raise errors.DifferentiationError(
+        "byteswap has no derivative. Use tinyjax.lax.stop_gradient on its argument."
     )

@@ -362,7 +362,13 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
         function: Any = ir.value_of(call.function)
         if isinstance(call.function, ir.Variable) and call.function in methods:
             owner, name, *_ = methods[call.function]
+            if ir.value_of(name) in ("astype", "view"):
+                return any(_is_dtype_of_text(ir.value_of(x)) for x in call.atoms)
             return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
+        if runtime.is_of_numpy(function) and any(
+            _is_dtype_of_text(ir.value_of(x)) for x in call.atoms
+        ):
+            return True
         if function is operator.mod:
             return isinstance(ir.value_of(call.args[0]), (str, bytes))
         is_method = isinstance(getattr(function, "__self__", None), str)
@@ -388,6 +394,16 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
     for block in program.blocks:
         if block.returned in texts:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
+
+
+def _is_dtype_of_text(x: Any) -> bool:
+    """Return whether a value names a dtype of texts or bytes."""
+    if not isinstance(x, type | str | np.dtype):
+        return False
+    try:
+        return np.dtype(x).kind in "USV"
+    except TypeError:  # it names none
+        return False
 
 
 def _is_error(function: Any) -> bool:

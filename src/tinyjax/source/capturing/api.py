@@ -63,6 +63,8 @@ class CapturedFunction(Generic[P, R]):
             tracebacks.shorten(error, sys._getframe())
             if run.refusals and not isinstance(error, TinyjaxError):
                 raise run.refusals[0] from error
+            if isinstance(error, TypeError) and "Captured" in str(error):
+                raise runs.of_type_error(error) from error
             raise
         finally:
             runs.current.reset(token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -100,6 +101,15 @@ def refusal(what: str, advice: str = "") -> CaptureError:
         + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
     ).at(frames.user_location())
     return note_refusal(error)
+
+
+def of_type_error(error: TypeError) -> CaptureError:
+    """Return the refusal for what code in C raises for the class of a value under capture."""
+    text = re.sub("Captured[A-Z]\\w*", "a traced value", str(error))
+    return CaptureError(
+        f"What raises ({text}) needs data, but its value is traced. Give the function that needs "
+        "it a rule: tinyjax.source.rule."
+    )
 
 
 def check_no_flag(value: Any, what: str) -> None:
