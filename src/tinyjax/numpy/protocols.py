@@ -147,7 +147,7 @@ _ABSENT: Final[Any] = object()
 
 
 def array_ufunc(
-    self: Array,
+    self: Array | None,
     ufunc: np.ufunc,
     method: str,
     x: Any,
@@ -181,7 +181,7 @@ def array_ufunc(
 
 
 def array_function(
-    self: Array,
+    self: Array | None,
     func: Callable[..., Any],
     types: Iterable[type],
     args: Sequence[Any],

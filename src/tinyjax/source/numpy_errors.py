@@ -18,6 +18,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp, tree
 from tinyjax.core.values import Array
+from tinyjax.dtypes import HostArray
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import find
 
@@ -59,6 +60,33 @@ def check_call(
         return ()
     owner = [function.__self__] if _is_bound(function) else []
     return failures(*owner, *args, **kwargs)
+
+
+def check_axes(
+    array: HostArray, key: Any, ndim: int, how: str = "set", *, is_list: bool = False
+) -> None:
+    """Raise what NumPy raises where a value has more axes than the place that it is written to.
+
+    Args:
+        array: an array of the shape of the one that is written to.
+        key: the index, which may have traced parts.
+        ndim: the number of axes of the value.
+        how: ``"set"``, or what is done to the elements, as ``numpy.add.at`` does it.
+        is_list: whether the value is a nested list.
+    """
+    places = tuple(map(_place, key)) if isinstance(key, tuple) else _place(key)
+    model: HostArray = np.ndarray(array.shape, float, np.zeros(1), strides=(0,) * array.ndim)
+    zeros = np.zeros((1,) * ndim)
+    write: Any = operator.setitem if how == "set" else np.add.at
+    write(model, places, zeros.tolist() if is_list else zeros)
+
+
+def _place(part: Any) -> Any:
+    """Return a place that a part of an index may say, where it is traced."""
+    if isinstance(part, slice):
+        is_traced = any(isinstance(x, Array) for x in (part.start, part.stop, part.step))
+        return slice(0, 1) if is_traced else part
+    return np.zeros(part.shape, part.dtype) if isinstance(part, Array) else part
 
 
 def _is_size(x: Any) -> bool:

@@ -252,7 +252,7 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
             result, fitting = ir.Variable(0), ir.Variable(0)
             calls = {
                 result: ir.Call(call.args[0], call.args[1:]),
-                fitting: ir.call(runtime.fitting, result, array),
+                fitting: ir.call(runtime.fitting, result, array, array),
                 ir.Variable(0): ir.call(runtime.exchange, array, ir.literal(...), fitting),
             }
             return [ir.Statement(v, c, statement.line) for v, c in calls.items()]
@@ -264,9 +264,14 @@ def _with_changes(program: ir.IR, arguments: tuple[Kind, ...], *, is_cautious: b
 
 def _without_fitting(program: ir.IR, ranks: Ranks) -> ir.IR:
     """Return a program without checks that real numbers fit into real arrays."""
+
+    def fits(result: ir.Atom, array: ir.Atom, place: ir.Atom) -> bool:
+        has_axes = ranks.kind_of(result).axes == ranks.kind_of(place).axes
+        return has_axes and all(map(ranks.is_real, (result, array, place)))
+
     results: dict[ir.Atom, ir.Atom] = {
         s.variable: s.call.args[0]
         for s in program.statements
-        if s.function is runtime.fitting and all(map(ranks.is_real, s.call.args))
+        if s.function is runtime.fitting and fits(*s.call.args)
     }
     return _rewritten(program, lambda s: [] if s.variable in results else [s], results)

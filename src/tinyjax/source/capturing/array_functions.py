@@ -226,6 +226,8 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
     args, kwargs = by_place(func, args, kwargs, 1)
     if len(args) > (position := position_of_out(func)):
         names = _parameters(func)[position:]
+        if {*names[: len(args) - position]} & {*kwargs} or len(args) - position > len(names):
+            func(*args, **kwargs)  # which raises
         kwargs.update(zip(names, args[position:], strict=False))
         args = args[:position]
     out = kwargs.pop("out", None)
@@ -264,7 +266,10 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
             result = ndarrays.to_array(result)
     except REFUSALS as error:
         result = _apply_otherwise(func, args, kwargs, error)
-    return result if out is None else ufuncs.put_out(out, result, None, "unsafe")
+    if out is None:
+        return result
+    ufuncs.check_outs(func, args, kwargs, (out,), result)
+    return ufuncs.put_out(out, result, None, "unsafe")
 
 
 def _is_special(x: Any) -> bool:

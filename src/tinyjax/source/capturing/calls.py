@@ -413,6 +413,8 @@ def call_ufunc(g: np.ufunc, args: Any, kwargs: Any) -> Any:
             return call(method, *args)
         return _followed(g, args, kwargs)
     if len(args) > g.nin:
+        if "out" in kwargs or len(args) > g.nargs:
+            g(*[np.zeros(())] * len(args), out=None)  # which raises
         given = args[g.nin :]
         kwargs = {**kwargs, "out": (*given, *[None] * (g.nout - len(given)))}
         args = args[: g.nin]
@@ -1083,7 +1085,7 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
             raise runs.refusal(cls.__name__)
         return native(cls, args, kwargs)
     if package in _OF_NUMBERS:
-        if ndarrays.is_traced(args):
+        if ndarrays.are_traced(args, kwargs):
             raise runs.refusal(_qualified_name(cls))
         runs.check_no_text(*args)
     is_holding = issubclass(cls, _HOLDING) and not issubclass(cls, defaultdict)
@@ -1091,7 +1093,7 @@ def _construct_native(cls: Any, package: str, args: Sequence[Any], kwargs: dict[
 
 
 #: Packages whose classes hold numbers that are not of machine precision, or run elsewhere.
-_OF_NUMBERS: Final = ("decimal", "_decimal", "fractions", "array")
+_OF_NUMBERS: Final = ("decimal", "_decimal", "fractions", "array", "datetime")
 
 
 def start_thread(thread: threading.Thread) -> None:

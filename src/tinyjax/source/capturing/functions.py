@@ -220,7 +220,10 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "
     is_known = mode == "raise" and not is_captured(ndarrays.key_of(indices))
     options = {} if mode == "raise" and not is_known else {"mode": "clip" if is_known else mode}
     result = applied(np.take, (a, indices, axis), options)
-    return result if out is None else ufuncs.put_out(out, result)
+    if out is None:
+        return result
+    ufuncs.check_outs(np.take, (a, indices, axis), {}, (out,), result)
+    return ufuncs.put_out(out, result)
 
 
 def _in_bounds(indices: Any, size: int, mode: str = "raise") -> Any:

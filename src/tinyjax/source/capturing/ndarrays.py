@@ -627,6 +627,7 @@ class CapturedArray(Captured):
 
     def fill(self, value: Any) -> None:
         """Write one value into all elements."""
+        np.empty(()).fill(np.zeros(np.shape(value)))  # which raises for more than a number
         write(self, ..., value)
 
     def sort(self, axis: int = -1, **options: Any) -> None:
@@ -1331,8 +1332,12 @@ def write(target: Any, key: Any, value: Any, how: str = "set") -> None:
         write(target[key], ..., value, how)
         return
     key, view = key_of(key), target._captured_view
+    if type(value) in (list, tuple):
+        value = to_array(value)
+        if view.dtype.names is None:
+            numpy_errors.check_axes(view, unwrap(key), value.ndim, how, is_list=True)
     if type(value) not in DATA:
-        value = unwrap(to_array(value) if type(value) in (list, tuple) else value)
+        value = unwrap(value)
     if not view.flags.writeable:
         raise ValueError("assignment destination is read-only")
     if not (target._captured_is_traced or is_traced_key(key) or isinstance(value, Array)):
@@ -1349,6 +1354,8 @@ def _write_traced(target: CapturedArray, key: Any, value: Any, how: str) -> None
     else:
         value = jnp.asarray(np.asarray(value).astype(view.dtype))
     part = view[key] if not traced_key and is_basic(key) else None
+    if value.ndim > (1 if part is None else np.ndim(part)):
+        numpy_errors.check_axes(view, unwrap(key), value.ndim, how)
     is_element = part is not None and not isinstance(part, np.ndarray)
     if is_element and how == "set" and memory.write_element(view, key, value):
         return

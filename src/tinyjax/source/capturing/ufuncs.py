@@ -343,7 +343,22 @@ def _ufunc_of_traced(
     else:
         value = function(*values, **options)
     models = inputs if method in ("__call__", "accumulate") and ufunc.signature is None else ()
+    check_outs(getattr(ufunc, method), inputs, options, outs, value)
     return _put_outs(outs, ndarrays.in_order_of(models, value, order), None, casting)
+
+
+def check_outs(func: Any, args: Sequence[Any], kwargs: Any, outs: Any, result: Any) -> None:
+    """Raise what NumPy raises where a result has another shape than the array that it goes to."""
+    results = result if isinstance(result, tuple) else (result,)
+    pairs = [(out, x) for out, x in zip(outs or (), results, strict=False) if out is not None]
+    if any(out.shape != np.shape(x) for out, x in pairs):
+        models = tuple([None if out is None else np.zeros(out.shape, out.dtype) for out in outs])
+        options = {
+            **ndarrays.mapped(ndarrays.model, kwargs),
+            "out": models if outs[1:] else models[0],
+        }
+        with np.errstate(all="ignore"):
+            func(*map(ndarrays.model, args), **options)
 
 
 def _put_outs(outs: Any, result: Any, mask: HostArray | None, casting: Any) -> Any:
@@ -420,6 +435,12 @@ def _apply_where(
     arrays = [x if isinstance(x, Array) else np.asarray(x) for x in values]
     given = [np.shape(out) for out in outs or () if out is not None]
     shape = np.broadcast_shapes(*[x.shape for x in arrays], where.shape, *given)
+    for out in given:
+        if out != shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {out} doesn't match the broadcast "
+                f"shape {shape}"
+            )
     mask = np.broadcast_to(where, shape)
     result = ndarrays.wrap(ufunc(*[jnp.broadcast_to(x, shape)[mask] for x in arrays], **options))
     results = result if type(result) is tuple else (result,)

@@ -189,7 +189,7 @@ class Expressions(functions.Functions):
             call, out = written
             result = self.call(call)
             array = self.expression(out)
-            fitting = self.emit(runtime.fitting, result, array)
+            fitting = self.emit(runtime.fitting, result, array, ir.literal(None))
             self.emit(runtime.exchange, array, ir.literal(...), fitting)
             return array
         if may_write(function, node):
@@ -212,7 +212,7 @@ class Expressions(functions.Functions):
         array, value = map(self.expression, node.args)
         index = self.emit(runtime.WRITERS[function.value], array)
         if function.value is np.copyto:
-            value = self.emit(runtime.fitting, value, array)
+            value = self.emit(runtime.fitting, value, array, value)
         self.emit(runtime.exchange, array, index, value)
         return ir.literal(None)
 
@@ -424,6 +424,8 @@ def with_out(value: Any, node: ast.Call) -> tuple[ast.Call, ast.expr] | None:
         return None
     names = [keyword.arg for keyword in node.keywords]
     if "out" in names:
+        if len(node.args) > (runtime.place_of_out(value) or len(node.args)):
+            return None  # there are two
         out = node.keywords[names.index("out")]
         rest = [keyword for keyword in node.keywords if keyword is not out]
         return ast.copy_location(ast.Call(node.func, node.args, rest), node), out.value

@@ -252,8 +252,9 @@ class Builder(objects.Objects):
             case ast.Call(func=ast.Attribute(value=owner)) if self.names_object(owner):
                 self.expression(node.value)
             case ast.Call(func=ast.Attribute(value=array, attr="fill"), args=[value]):
-                places = self.expression(array), ir.literal(...)
-                self.emit(runtime.exchange, *places, self.expression(value))
+                target, number = self.expression(array), self.expression(value)
+                number = self.emit(runtime.fitting, number, target, ir.literal(0.0))
+                self.emit(runtime.exchange, target, ir.literal(...), number)
             case ast.Call(func=ast.Attribute(attr=name)) if name in syntax.MUTATORS:
                 self.fail(
                     f".{name}(), which changes an object in place,",
@@ -274,7 +275,8 @@ class Builder(objects.Objects):
                 array, index = self.expression(container), self.expression(place)
                 before = self.emit(operator.getitem, array, index)
                 result = self.emit(operation, before, self.expression(node.value))
-                self.emit(runtime.exchange, array, index, self.emit(runtime.fitting, result, array))
+                fitting = self.emit(runtime.fitting, result, array, before)
+                self.emit(runtime.exchange, array, index, fitting)
             case ast.Attribute(attr=name) if name in syntax.VIEWS:
                 view = self.expression(node.target)
                 self.emit(runtime.augmented, constant, view, self.expression(node.value))

@@ -352,8 +352,8 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
 
 
 def check_no_objects(array: np.ndarray[Any, Any]) -> None:
-    """Raise if an array that is written to holds objects, which may be arrays themselves."""
-    if array.dtype.kind == "O":
+    """Raise if an array that is written to holds objects, which may be arrays, or texts."""
+    if array.dtype.kind in "OUSV":
         raise refusal("an assignment to an array of objects is not taken. Use a list.")
 
 
@@ -496,7 +496,7 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, operand: Any) -> A
 def augmented(operation: Callable[[Any, Any], Any], value: Any, operand: Any) -> Any:
     """Return ``value += by`` and the like, for an array changed in place or another value."""
     if isinstance(value, np.ndarray):
-        exchange(value, ..., fitting(operation(value, operand), value))
+        exchange(value, ..., fitting(operation(value, operand), value, value))
         return value
     check_in_place(operation, value)
     return operation(value, operand)
@@ -508,12 +508,19 @@ AUGMENTING: Final = frozenset((updated, augmented))
 BUILDING: Final = frozenset((make_tuple, make_list, make_dict, joined, merged, unpacked, collected))
 
 
-def fitting(result: Any, array: Any) -> Any:
-    """Return the result of an operation if its dtype can be written to an array.
+def fitting(result: Any, array: Any, place: Any) -> Any:
+    """Return the result of an operation if NumPy writes it to an array.
+
+    Args:
+        result: the result.
+        array: the array that is written to.
+        place: what an augmented assignment changes, the array or a part of it; None for ``out=``.
 
     Raises:
-        SourceError: the array's dtype does not hold it.
+        SourceError: the array's dtype does not hold it, or it has another shape.
     """
+    if isinstance(array, np.ndarray | Array):
+        check_place(result, array if place is None else place)
     if isinstance(result, Array) and isinstance(array, np.ndarray):
         raise refusal(
             "an augmented assignment of an array of tinyjax to one of NumPy gives another array. "
@@ -534,6 +541,20 @@ def fitting(result: Any, array: Any) -> Any:
             "does not do. Convert the array first: x = x.astype(float)."
         )
     return result
+
+
+def check_place(result: Any, place: Any) -> None:
+    """Check that a result has the shape of the place that it is written to.
+
+    Raises:
+        SourceError: it has another one, which NumPy takes of some functions.
+    """
+    shape, other = np.shape(result), getattr(place, "shape", ())
+    if shape != other:
+        raise refusal(
+            f"an augmented assignment, or out=, writes an array of the shape {shape} into {other}. "
+            "Write y[...] = result."
+        )
 
 
 def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.values import Array
-from tinyjax.source import facts, numeric
+from tinyjax.source import facts, numeric, numpy_errors
 from tinyjax.source.adjoint import certainty, equivalents
 from tinyjax.source.adjoint.shadows import address_of
 from tinyjax.source.ir import find, runtime, syntax
@@ -152,6 +152,9 @@ class StagedArray(staging_values.MutableArray):
         if ragged.is_ragged(index):
             self.assign(ragged.set_at(self.value, index, value, "set"))
             return
+        if isinstance(value, list | tuple | Array | np.ndarray):
+            is_list = isinstance(value, list | tuple)
+            numpy_errors.check_axes(self.layouts[0], index, np.ndim(value), is_list=is_list)
         if ragged.is_traced(index):
             self.assign(ragged.set_item(self.value, index, value))
             return
@@ -532,12 +535,15 @@ def _rows(array: StagedArray) -> Any:
     return tuple([array.item(i) for i in range(array.shape[0])])
 
 
-def _fitting(result: Any, array: Any) -> Any:
+def _fitting(result: Any, array: Any, place: Any) -> Any:
     """As ``runtime.fitting``."""
-    is_partial = isinstance(result, (Selected, ragged.Ragged))
-    as_staged = result.whole if is_partial else at_now(result)
+    staged = result if isinstance(result, Selected) else at_now(result)
+    is_partial = isinstance(staged, (Selected, ragged.Ragged))
+    whole = staged.whole if is_partial else staged
     if isinstance(array, StagedArray) and array.dtype.kind in "biu":
-        runtime.fitting(np.empty(0, jnp.asarray(as_staged).dtype), np.empty(0, array.dtype))
+        runtime.fitting(np.empty(0, jnp.asarray(whole).dtype), np.empty(0, array.dtype), None)
+    if isinstance(array, StagedArray) and not is_partial:
+        runtime.check_place(whole, array if place is None else place)
     return result
 
 

@@ -17,7 +17,7 @@ from tinyjax.core.tracing import Tracer, trace as tr
 from tinyjax.core.values import Array
 from tinyjax.numpy.promotion import convert, strong
 from tinyjax.source import numeric, numpy_errors
-from tinyjax.source.ir import find, runtime
+from tinyjax.source.ir import runtime
 from tinyjax.source.staging import values as staging_values
 from tinyjax.source.staging.session import Layouts, current_session, raised_by, this_session
 
@@ -708,12 +708,8 @@ def fitting(result: Any, array: Any) -> Any:
         SourceError: NumPy refuses to write it there.
     """
     result = jnp.asarray(result)
-    runtime.fitting(np.empty(0, result.dtype), np.empty(0, array.dtype))
-    if result.shape != array.shape:
-        raise find.refusal(
-            f"an augmented assignment writes an array of shape {result.shape} to one of shape "
-            f"{array.shape}, which NumPy does not do."
-        )
+    runtime.fitting(np.empty(0, result.dtype), np.empty(0, array.dtype), None)
+    runtime.check_place(result, array)
     return result.astype(array.dtype)
 
 

@@ -117,14 +117,14 @@ def updated_adjoint(ct: Any, y: Any, operation: Any, value: Any, operand: Any) -
 
 @adjoint_of(
     runtime.fitting,
-    parameters=("result", "array"),
-    formulas=("ct", None),
+    parameters=("result", "array", "place"),
+    formulas=("ct", None, None),
     scalar=True,
     definite=(0,),
 )
-def fitting_adjoint(ct: Any, y: Any, result: Any, array: Any) -> Any:
+def fitting_adjoint(ct: Any, y: Any, result: Any, array: Any, place: Any) -> Any:
     """Return the cotangents of the arguments of runtime.fitting."""
-    return ct, None
+    return ct, None, None
 
 
 @adjoint_of(operator.matmul)
