@@ -567,21 +567,21 @@ def test_places_are_those_of_numpy(name: str) -> None:
     np.testing.assert_array_equal(tinyjax.vmap(captured)(np.stack([x, x]))[1], expected)
 
 
-#: What is asked for a function, and the classes that NumPy names.
-ASKED: list[tuple[str, str, list[str]]] = []
+#: The protocols that are called, for which function, and the classes that NumPy names.
+PROTOCOL_CALLS: list[tuple[str, str, list[str]]] = []
 
 
 class Declining(np.ndarray):
     """An array that decides on all functions but one."""
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        ASKED.append(("Declining", func.__name__, sorted(t.__name__ for t in types)))
+        PROTOCOL_CALLS.append(("Declining", func.__name__, sorted(t.__name__ for t in types)))
         return NotImplemented if func is np.dot else 5.0
 
 
 class DecliningAll(Declining):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        ASKED.append(("DecliningAll", func.__name__, sorted(t.__name__ for t in types)))
+        PROTOCOL_CALLS.append(("DecliningAll", func.__name__, sorted(t.__name__ for t in types)))
         return NotImplemented
 
 
@@ -592,7 +592,7 @@ class Scaled:
         self.x = x
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        ASKED.append(("Scaled", func.__name__, sorted(t.__name__ for t in types)))
+        PROTOCOL_CALLS.append(("Scaled", func.__name__, sorted(t.__name__ for t in types)))
         return 7.0 * self.x
 
 
@@ -623,8 +623,8 @@ CALLS_OF_PROTOCOLS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS_OF_PROTOCOLS)
-def test_array_function_is_asked_as_numpy_asks(name: str) -> None:
-    """It is asked in the order of classes, for those arguments that a function hands over by."""
+def test_array_functions_are_called_as_numpy_calls_them(name: str) -> None:
+    """They are called in the order of classes, for those arguments that a function hands over by."""
 
     def function(x: Any) -> Any:
         operands = (x + 1).view(Declining), x.view(DecliningAll), Scaled(x[0] * x[1])
@@ -632,12 +632,12 @@ def test_array_function_is_asked_as_numpy_asks(name: str) -> None:
         return np.sum(np.asarray(result)) + x[0] ** 2
 
     x = np.array([1.0, 2.0])
-    ASKED.clear()
+    PROTOCOL_CALLS.clear()
     value = function(x)
-    asked = [*ASKED]
+    expected = [*PROTOCOL_CALLS]
     slopes = [(function(x + h) - function(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
-    ASKED.clear()
+    PROTOCOL_CALLS.clear()
     result, gradient = tinyjax.value_and_grad(source.capture(function))(x)
-    assert asked == ASKED
+    assert expected == PROTOCOL_CALLS
     np.testing.assert_allclose(result, value)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-7)

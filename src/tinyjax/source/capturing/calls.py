@@ -504,11 +504,11 @@ class ArrayFunctionProbes:
         if kind not in self._probes:
             parents = [x for x in kind.__mro__[1:] if hasattr(x, "__array_function__")]
             base = self._class_of(parents[0]) if parents else object
-            names = {"__array_function__": self._noted, "shape": ()}
+            names = {"__array_function__": self._note, "shape": ()}
             self._probes[kind] = type(kind.__name__, (base,), names)
         return self._probes[kind]
 
-    def _noted(self, probe: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def _note(self, probe: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         classes = {made: kind for kind, made in self._probes.items()}
         self.owners.append(probe.owner)
         self.types = tuple([classes[made] for made in types])
