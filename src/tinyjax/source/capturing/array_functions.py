@@ -164,7 +164,7 @@ def in_class(result: Any, model: Any, owner: ndarrays.CapturedArray) -> Any:
 def with_data(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function with data, and follow its result, or return what it has written.
 
-    Arrays under capture have been asked for their ``__array_function__`` before.
+    The ``__array_function__`` of arrays under capture has been called before.
     """
     out = kwargs.get("out")
     function = getattr(func, "_implementation", func) if any(map(ndarrays.is_array, args)) else func
