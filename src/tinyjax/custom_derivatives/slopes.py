@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from tinyjax.core.control_flow.cond import cond
-from tinyjax.core.primitives import rules
+from tinyjax.core.primitives import elementwise as ew, identities, rules, shape as sh
+from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms.jvp import jvp_flat
 from tinyjax.core.values import Array, operands as opd
@@ -24,23 +27,50 @@ def with_slopes_of(formula: Formula, value: Formula) -> Formula:
     return _with_slopes(lambda *primals: formula, value)
 
 
-def with_mean_slopes(from_right: Formula, from_left: Formula, has_kinks: Formula) -> Formula:
+def with_mean_slopes(
+    from_right: Formula,
+    from_left: Formula,
+    knots: Callable[..., Sequence[Array]],
+    jumps: Formula | None = None,
+) -> Formula:
     """Make a function whose slopes at kinks are the means of those of both sides.
 
+    Its values are those of one side, and so are its derivatives in operands that are no places, and
+    at jumps all of them.
+
     Args:
-        from_right: the function, with the slopes of one side.
+        from_right: the function, with the values and slopes of one side.
         from_left: the same function, with those of the other side.
-        has_kinks: returns a bool of shape ``()`` for the same operands.
+        knots: returns for the same operands a knot near each place. The last operands are places.
+        jumps: returns for the same operands where the sides' values differ by more than rounding;
+            None if they do nowhere.
     """
 
-    def both(*xs: Array) -> Array:
-        return 0.5 * (from_right(*xs) + from_left(*xs))
+    def are_at_knots(operands: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
+        near = knots(*operands)
+        places = operands[len(operands) - len(near) :]
+        return near, [ew.eq(*pair) for pair in zip(near, places, strict=True)]
+
+    def both(*operands: Array) -> Array:
+        near, masks = are_at_knots(operands)
+        others = operands[: len(operands) - len(near)]
+        places = zip(masks, near, operands[len(others) :], strict=True)
+        at = *others, *[ew.select(mask, knot, x) for mask, knot, x in places]
+        value = from_right(*operands)
+        # by how much each side changes from the knot on: by nothing there, but with its slope
+        bend = 0.5 * ((value - from_right(*at)) - (from_left(*operands) - from_left(*at)))
+        bend, nothing = bend - identities.stop_gradient(bend), sh.full_like(bend, 0)
+        is_kink = ew.eq(bend, nothing)  # not beside an infinity or NaN
+        if jumps is not None:
+            is_kink = is_kink & ~jumps(*operands)
+        return value - ew.select(is_kink, bend, nothing)  # -0.0 is to stay
 
     def choose(*primals: Array) -> Formula:
-        known = has_kinks(*primals)
-        if opd.is_constant(known):
-            return both if opd.raw_host(known) else from_right
-        return lambda *xs: cond(known, both, from_right, *xs)
+        are_any = [reduce_or(mask, tuple(range(mask.ndim))) for mask in are_at_knots(primals)[1]]
+        has_kinks = reduce(operator.or_, are_any, opd.as_array(False))
+        if opd.is_constant(has_kinks):
+            return both if opd.raw_host(has_kinks) else from_right
+        return lambda *xs: cond(has_kinks, both, from_right, *xs)
 
     return _with_slopes(choose, from_right)
 

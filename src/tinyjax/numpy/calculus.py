@@ -13,7 +13,7 @@ from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy import elementwise, manipulation, promotion as pm, reductions, sorting
+from tinyjax.numpy import elementwise, manipulation, promotion as pm, sorting
 from tinyjax.numpy.taking import searchsorted
 
 Side = Literal["left", "right"]
@@ -231,7 +231,7 @@ def interp(
         points = manipulation.concatenate([points[-1:] - width, points, points[:1] + width])
         values = manipulation.concatenate([values[-1:], values, values[:1]])
 
-    def evaluate(side: Side, places: Array, points: Array, values: Array) -> Array:
+    def evaluate(side: Side, points: Array, values: Array, places: Array) -> Array:
         result = _piecewise_linear(places, points, values, side)
         if left is None:
             outside = places <= points[0] if side == "left" else places < points[0]
@@ -241,12 +241,20 @@ def interp(
             result = elementwise.pick(outside, sh.full_like(result, 0) + values[-1], result)
         return result
 
-    def has_kinks(places: Array, points: Array, values: Array) -> Array:
-        end = elementwise.minimum(searchsorted(points, places), points.size - 1)
-        return reductions.any(points[end] == places)
+    def first(a: Array, points: Array, places: Array) -> Array:
+        ends = searchsorted(identities.stop_gradient(points), identities.stop_gradient(places))
+        return a[elementwise.minimum(ends, points.size - 1)]
+
+    def knots(points: Array, values: Array, places: Array) -> list[Array]:
+        return [first(points, points, places)]
+
+    def jumps(points: Array, values: Array, places: Array) -> Array:
+        ends = searchsorted(points, places, side="right")
+        last = values[elementwise.maximum(ends - 1, 0)]
+        return elementwise.not_equal(first(values, points, places), last)
 
     right_side, left_side = partial(evaluate, "right"), partial(evaluate, "left")
-    result = with_mean_slopes(right_side, left_side, has_kinks)(at, points, values)
+    result = with_mean_slopes(right_side, left_side, knots, jumps)(points, values, at)
     for end, outside in ((left, at < points[0]), (right, at > points[-1])):
         if end is not None and not isinstance(end, str):
             result = elementwise.pick(outside, sh.full_like(result, 0) + end, result)
@@ -284,7 +292,9 @@ def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side) -> Ar
     # points may coincide: there the value jumps
     flat = ew.eq(width, sh.full_like(width, 0))
     safe = ew.select(flat, sh.full_like(width, 1), width)
-    return ew.select(flat, value, value + (xs - low) / safe * rise)
+    is_after = ew.ge(xs, low) if side == "right" else ew.gt(xs, low)
+    jump = ew.select(is_after, values[piece + 1], value)
+    return ew.select(flat, jump, value + (xs - low) / safe * rise)
 
 
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:

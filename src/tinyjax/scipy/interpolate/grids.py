@@ -17,7 +17,7 @@ from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.numpy.calculus import Side
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 from tinyjax.scipy.interpolate import splines
-from tinyjax.scipy.interpolate.piecewise import ascending
+from tinyjax.scipy.interpolate.piecewise import ascending, next_knots
 
 lazy.answer_for(__name__, "RegularGridInterpolator")
 
@@ -123,9 +123,9 @@ class RegularGridInterpolator:
             values = self.values[tuple(nearest)]
         else:
             first, second = (partial(_linear, side, len(self.grid)) for side in _SIDES)
-            has_kinks = partial(_has_kinks, len(self.grid))
+            knots = partial(_next_lines, len(self.grid))
             operands = (self.values, *self.grid, *columns)
-            values = with_mean_slopes(first, second, has_kinks)(*operands)
+            values = with_mean_slopes(first, second, knots)(*operands)
         if self.fill_value is not None:
             values = jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
         return jnp.where(lost.reshape(*shape, *further), jnp.nan, values)
@@ -159,8 +159,8 @@ class RegularGridInterpolator:
         return at.reshape(-1, len(self.grid)) if at.ndim == 1 else at
 
 
-#: Cells end at a line, from the left, or begin there.
-_SIDES: Final[tuple[Side, Side]] = ("left", "right")
+#: Cells begin at a line, as SciPy's do, or end there.
+_SIDES: Final[tuple[Side, Side]] = ("right", "left")
 
 
 def _cells(
@@ -191,12 +191,9 @@ def _linear(side: Side, count: int, values: Array, *lines: Array) -> Array:
     return total
 
 
-def _has_kinks(count: int, values: Array, *lines: Array) -> Array:
-    found = jnp.asarray(False)
-    for line, x in zip(lines[:count], lines[count:], strict=True):
-        at = jnp.minimum(jnp.searchsorted(line, x), line.size - 1)
-        found = found | jnp.any(line[at] == x)
-    return found
+def _next_lines(count: int, values: Array, *lines: Array) -> list[Array]:
+    pairs = zip(lines[:count], lines[count:], strict=True)
+    return [knot for line, x in pairs for knot in next_knots(values, line, x)]
 
 
 def _checked(method: Method) -> Method:

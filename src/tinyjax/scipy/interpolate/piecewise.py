@@ -35,15 +35,28 @@ def _polynomials(side: Side, c: Array, ends: Array, places: Array) -> Array:
     return value
 
 
-def has_knots(c: Array, knots: Array, places: Array) -> Array:
-    """Return whether any place is a knot."""
-    end = jnp.minimum(jnp.searchsorted(knots, places), knots.size - 1)
-    return jnp.any(knots[end] == places)
+def next_knots(c: Array, knots: Array, places: Array) -> list[Array]:
+    """Return for each place the knot there, or the next one."""
+    end = jnp.searchsorted(lax.stop_gradient(knots), lax.stop_gradient(places))
+    return [knots[jnp.minimum(end, knots.size - 1)]]
 
 
-_evaluate: Final = with_mean_slopes(
-    partial(_polynomials, "right"), partial(_polynomials, "left"), has_knots
-)
+_SIDES: Final = partial(_polynomials, "right"), partial(_polynomials, "left")
+
+
+def _jumps(*operands: Array) -> Array:
+    """Return where the pieces on both sides differ by more than rounding.
+
+    Half of the digits are left to it: coefficients of splines solve systems.
+    """
+    c, *others = map(lax.stop_gradient, operands)
+    right, left = (side(c, *others) for side in _SIDES)
+    terms = _SIDES[1](jnp.abs(c), *others)
+    tolerance = float(jnp.finfo(c.dtype).eps) ** 0.5
+    return jnp.logical_not(jnp.abs(right - left) <= tolerance * jnp.abs(terms))
+
+
+_evaluate: Final = with_mean_slopes(*_SIDES, next_knots, _jumps)
 
 
 class PPoly:
@@ -83,9 +96,13 @@ class PPoly:
             return self.derivative(nu)(x, extrapolate=extrapolate)
         (at,) = pm.floats("PPoly", x)
         mode = self.extrapolate if extrapolate is None else extrapolate
+        c, ends = self.c, self.x
         if mode == "periodic":
             at = self.x[0] + (at - self.x[0]) % (self.x[-1] - self.x[0])
-        value = _evaluate(self.c, self.x, at)
+            # the last piece ends where the first one begins
+            c = jnp.concatenate([c[:, -1:], c], 1)
+            ends = jnp.concatenate([ends[:1] - (ends[-1:] - ends[-2:-1]), ends])
+        value = _evaluate(c, ends, at)
         inside = ~jnp.isnan(at + self.x[0]) if mode else (at >= self.x[0]) & (at <= self.x[-1])
         if not mode or len(self.c) == 1:
             further = (1,) * (self.c.ndim - 2)
@@ -415,4 +432,7 @@ def interp1d(
     middles = (at[1:] + at[:-1]) / 2  # of which SciPy takes the values before
     ends = jnp.nextafter(lax.stop_gradient(middles), jnp.inf) if kind == "nearest" else at[1:]
     knots = jnp.concatenate([at[:1], ends, at[-1:]])
+    if kind == "previous" and extrapolate:  # there is none before the first one
+        knots = jnp.concatenate([at[:1], knots])
+        values = jnp.concatenate([jnp.full_like(values[:1], jnp.nan), values])
     return PPoly(values[None], knots, extrapolate, axis)

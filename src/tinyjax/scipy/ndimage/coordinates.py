@@ -242,12 +242,12 @@ def map_coordinates(
         above, below = (
             partial(_interpolate, order, mode, prefilter, flag) for flag in (False, True)
         )
-        return with_mean_slopes(above, below, _are_any_whole)(a, outside, *places)
+        return with_mean_slopes(above, below, _whole)(a, outside, *places)
     return _interpolate(order, mode, prefilter, False, a, outside, *places)
 
 
-def _are_any_whole(a: Array, outside: Array, *places: Array) -> Array:
-    return reduce(operator.or_, [jnp.any(jnp.floor(p) == p) for p in places], jnp.asarray(False))
+def _whole(a: Array, outside: Array, *places: Array) -> list[Array]:
+    return [jnp.floor(place) for place in places]
 
 
 def _interpolate(
