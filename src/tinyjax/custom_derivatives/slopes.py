@@ -28,23 +28,27 @@ def with_slopes_of(formula: Formula, value: Formula) -> Formula:
 
 
 def with_mean_slopes(
-    from_right: Formula,
-    from_left: Formula,
+    formula: Formula,
+    pieces: Callable[..., Any],
     knots: Callable[..., Sequence[Array]],
     jumps: Formula | None = None,
 ) -> Formula:
-    """Make a function whose slopes at kinks are the means of those of both sides.
+    """Make a function of pieces whose slopes at kinks are the means of those of both sides.
 
-    Its values are those of one side, and so are its derivatives in operands that are no places, and
-    at jumps all of them.
+    Its values are those of the piece on the right, and so are its derivatives in operands that are
+    no places, and at jumps all of them.
 
     Args:
-        from_right: the function, with the values and slopes of one side.
-        from_left: the same function, with those of the other side.
-        knots: returns for the same operands a knot near each place. The last operands are places.
-        jumps: returns for the same operands where the sides' values differ by more than rounding;
-            None if they do nowhere.
+        formula: evaluates pieces, its first argument, for operands of which the last are places.
+        pieces: returns for ``"right"`` or ``"left"``, and the same operands, the pieces that begin
+            at places on knots, or end there.
+        knots: returns for the same operands a knot near each place.
+        jumps: returns for both sides' pieces and values, and the same operands, where the values
+            differ by more than rounding. None if they do nowhere.
     """
+
+    def value(*operands: Array) -> Array:
+        return formula(pieces("right", *operands), *operands)
 
     def are_at_knots(operands: Sequence[Array]) -> tuple[Sequence[Array], list[Array]]:
         near = knots(*operands)
@@ -56,23 +60,25 @@ def with_mean_slopes(
         others = operands[: len(operands) - len(near)]
         places = zip(masks, near, operands[len(others) :], strict=True)
         at = *others, *[ew.select(mask, knot, x) for mask, knot, x in places]
-        value = from_right(*operands)
+        sides = [pieces(side, *operands) for side in ("right", "left")]
+        right, left = [formula(side, *operands) for side in sides]
         # by how much each side changes from the knot on: by nothing there, but with its slope
-        bend = 0.5 * ((value - from_right(*at)) - (from_left(*operands) - from_left(*at)))
+        bend = 0.5 * ((right - formula(sides[0], *at)) - (left - formula(sides[1], *at)))
         bend, nothing = bend - identities.stop_gradient(bend), sh.full_like(bend, 0)
         is_kink = ew.eq(bend, nothing)  # not beside an infinity or NaN
         if jumps is not None:
-            is_kink = is_kink & ~jumps(*operands)
-        return value - ew.select(is_kink, bend, nothing)  # -0.0 is to stay
+            is_kink = is_kink & ~jumps(sides, [right, left], *operands)
+        return right - ew.select(is_kink, bend, nothing)  # -0.0 is to stay
 
     def choose(*primals: Array) -> Formula:
-        are_any = [reduce_or(mask, tuple(range(mask.ndim))) for mask in are_at_knots(primals)[1]]
+        masks = are_at_knots(primals)[1]
+        are_any = [reduce_or(mask, tuple(range(mask.ndim))) for mask in masks]
         has_kinks = reduce(operator.or_, are_any, opd.as_array(False))
         if opd.is_constant(has_kinks):
-            return both if opd.raw_host(has_kinks) else from_right
-        return lambda *xs: cond(has_kinks, both, from_right, *xs)
+            return both if opd.raw_host(has_kinks) else value
+        return lambda *xs: cond(has_kinks, both, value, *xs)
 
-    return _with_slopes(choose, from_right)
+    return _with_slopes(choose, value)
 
 
 def _with_slopes(choose: Callable[..., Formula], value: Formula) -> Formula:

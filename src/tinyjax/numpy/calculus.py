@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from tinyjax import dtypes
 from tinyjax._extensions.host import replay
@@ -231,8 +230,17 @@ def interp(
         points = manipulation.concatenate([points[-1:] - width, points, points[:1] + width])
         values = manipulation.concatenate([values[-1:], values, values[:1]])
 
-    def evaluate(side: Side, points: Array, values: Array, places: Array) -> Array:
-        result = _piecewise_linear(places, points, values, side)
+    def pieces(side: Side, points: Array, values: Array, places: Array) -> tuple[Side, Array]:
+        ends = searchsorted(
+            identities.stop_gradient(points), identities.stop_gradient(places), side
+        )
+        return side, ends - 1
+
+    def evaluate(
+        interval: tuple[Side, Array], points: Array, values: Array, places: Array
+    ) -> Array:
+        side, piece = interval
+        result = _piecewise_linear(places, points, values, side, piece)
         if left is None:
             outside = places <= points[0] if side == "left" else places < points[0]
             result = elementwise.pick(outside, sh.full_like(result, 0) + values[0], result)
@@ -241,20 +249,16 @@ def interp(
             result = elementwise.pick(outside, sh.full_like(result, 0) + values[-1], result)
         return result
 
-    def first(a: Array, points: Array, places: Array) -> Array:
-        ends = searchsorted(identities.stop_gradient(points), identities.stop_gradient(places))
-        return a[elementwise.minimum(ends, points.size - 1)]
-
     def knots(points: Array, values: Array, places: Array) -> list[Array]:
-        return [first(points, points, places)]
+        before = pieces("left", points, values, places)[1]
+        return [points[elementwise.minimum(before + 1, points.size - 1)]]
 
-    def jumps(points: Array, values: Array, places: Array) -> Array:
-        ends = searchsorted(points, places, side="right")
-        last = values[elementwise.maximum(ends - 1, 0)]
-        return elementwise.not_equal(first(values, points, places), last)
+    def jumps(sides: Any, both: Any, points: Array, values: Array, places: Array) -> Array:
+        (_, last), (_, before) = sides  # of equal points
+        first = elementwise.minimum(before + 1, points.size - 1)
+        return elementwise.not_equal(values[elementwise.maximum(last, 0)], values[first])
 
-    right_side, left_side = partial(evaluate, "right"), partial(evaluate, "left")
-    result = with_mean_slopes(right_side, left_side, knots, jumps)(points, values, at)
+    result = with_mean_slopes(evaluate, pieces, knots, jumps)(points, values, at)
     for end, outside in ((left, at < points[0]), (right, at > points[-1])):
         if end is not None and not isinstance(end, str):
             result = elementwise.pick(outside, sh.full_like(result, 0) + end, result)
@@ -279,13 +283,11 @@ def _as_floats(xs: Array, points: Array, values: Array) -> list[Array]:
     return [pm.strong(a) for a in pm.promote_inexact(xs, points, values)]
 
 
-def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side) -> Array:
+def _piecewise_linear(xs: Array, points: Array, values: Array, side: Side, piece: Array) -> Array:
     n = points.size
     if n == 1:
         return pm.broadcast_to_shape(values, xs.shape) if xs.ndim else sh.reshape(values, ())
-    # the piece each falls into; the first and last pieces also take what lies beyond
-    ends, places = identities.stop_gradient(points), identities.stop_gradient(xs)
-    piece = searchsorted(ends, places, side=side) - 1
+    # the first and last pieces also take what lies beyond
     piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value

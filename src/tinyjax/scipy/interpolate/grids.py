@@ -118,14 +118,15 @@ class RegularGridInterpolator:
             values = self._smooth(kind, [x.ravel() for x in columns])
             values = values.reshape(*shape, *self.values.shape[len(self.grid) :])
         elif kind == "nearest":
-            cells, shares = _cells("left", self.grid, columns)
+            cells = _cells(len(self.grid), "left", self.values, *self.grid, *columns)
+            shares = _shares(cells, self.grid, columns)
             nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
             values = self.values[tuple(nearest)]
         else:
-            first, second = (partial(_linear, side, len(self.grid)) for side in _SIDES)
-            knots = partial(_next_lines, len(self.grid))
-            operands = (self.values, *self.grid, *columns)
-            values = with_mean_slopes(first, second, knots)(*operands)
+            n = len(self.grid)
+            linear, cells_at = partial(_linear, n), partial(_cells, n)
+            function = with_mean_slopes(linear, cells_at, partial(_next_lines, n))
+            values = function(self.values, *self.grid, *columns)
         if self.fill_value is not None:
             values = jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
         return jnp.where(lost.reshape(*shape, *further), jnp.nan, values)
@@ -159,26 +160,28 @@ class RegularGridInterpolator:
         return at.reshape(-1, len(self.grid)) if at.ndim == 1 else at
 
 
-#: Cells begin at a line, as SciPy's do, or end there.
-_SIDES: Final[tuple[Side, Side]] = ("right", "left")
+def _cells(count: int, side: Side, values: Array, *lines: Array) -> list[Array]:
+    """Return the cells that places are in, which begin or end at a line; one line has one."""
+    return [
+        jnp.clip(
+            jnp.searchsorted(lax.stop_gradient(line), lax.stop_gradient(x), side) - 1,
+            0,
+            max(line.size - 2, 0),
+        )
+        for line, x in zip(lines[:count], lines[count:], strict=True)
+    ]
 
 
-def _cells(
-    side: Side, grid: Sequence[Array], columns: Sequence[Array]
-) -> tuple[list[Array], list[Array]]:
-    """Return the cells that places are in, and where within; an axis of one line has one."""
-    cells, shares = [], []
-    for x, line in zip(columns, grid, strict=True):
-        cell = jnp.searchsorted(lax.stop_gradient(line), lax.stop_gradient(x), side) - 1
-        cell = jnp.clip(cell, 0, max(line.size - 2, 0))
-        cells.append(cell)
-        width = line[cell + 1] - line[cell] if line.size > 1 else 1
-        shares.append((x - line[cell]) / width if line.size > 1 else jnp.zeros_like(x))
-    return cells, shares
+def _shares(cells: Sequence[Array], grid: Sequence[Array], columns: Sequence[Array]) -> list[Array]:
+    """Return where in the cells places are."""
+    return [
+        (x - line[cell]) / (line[cell + 1] - line[cell]) if line.size > 1 else jnp.zeros_like(x)
+        for cell, line, x in zip(cells, grid, columns, strict=True)
+    ]
 
 
-def _linear(side: Side, count: int, values: Array, *lines: Array) -> Array:
-    cells, shares = _cells(side, lines[:count], lines[count:])
+def _linear(count: int, cells: Sequence[Array], values: Array, *lines: Array) -> Array:
+    shares = _shares(cells, lines[:count], lines[count:])
     further = (1,) * (values.ndim - count)
     total = jnp.zeros((), values.dtype)
     ends = [(0, 1) if line.size > 1 else (0,) for line in lines[:count]]

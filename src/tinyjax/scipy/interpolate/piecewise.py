@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import tinyjax.numpy as jnp
@@ -24,10 +24,12 @@ Extrapolate = bool | Literal["periodic"]
 Boundary = str | tuple[Any, Any]
 
 
-def _polynomials(side: Side, c: Array, ends: Array, places: Array) -> Array:
-    """Evaluate the pieces that places are in, which end or begin at a place on an end."""
+def _pieces(side: Side, c: Array, ends: Array, places: Array) -> Array:
     piece = jnp.searchsorted(lax.stop_gradient(ends), lax.stop_gradient(places), side) - 1
-    piece = jnp.clip(piece, 0, ends.size - 2)
+    return jnp.clip(piece, 0, ends.size - 2)
+
+
+def _polynomials(piece: Array, c: Array, ends: Array, places: Array) -> Array:
     distance = (places - ends[piece]).reshape(*places.shape, *[1] * (c.ndim - 2))
     value = c[0][piece]
     for coefficients in c[1:]:
@@ -41,22 +43,20 @@ def next_knots(c: Array, knots: Array, places: Array) -> list[Array]:
     return [knots[jnp.minimum(end, knots.size - 1)]]
 
 
-_SIDES: Final = partial(_polynomials, "right"), partial(_polynomials, "left")
-
-
-def _jumps(*operands: Array) -> Array:
-    """Return where the pieces on both sides differ by more than rounding.
+def _jumps(
+    sides: Sequence[Array], values: Sequence[Array], c: Array, ends: Array, places: Array
+) -> Array:
+    """Return where the values of both pieces differ by more than rounding.
 
     Half of the digits are left to it: coefficients of splines solve systems.
     """
-    c, *others = map(lax.stop_gradient, operands)
-    right, left = (side(c, *others) for side in _SIDES)
-    terms = _SIDES[1](jnp.abs(c), *others)
+    terms = _polynomials(sides[1], *map(lax.stop_gradient, (jnp.abs(c), ends, places)))
+    right, left = map(lax.stop_gradient, values)
     tolerance = float(jnp.finfo(c.dtype).eps) ** 0.5
     return jnp.logical_not(jnp.abs(right - left) <= tolerance * jnp.abs(terms))
 
 
-_evaluate: Final = with_mean_slopes(*_SIDES, next_knots, _jumps)
+_evaluate: Final = with_mean_slopes(_polynomials, _pieces, next_knots, _jumps)
 
 
 class PPoly:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,22 +21,21 @@ from tinyjax.scipy.interpolate.piecewise import ascending, next_knots, samples
 lazy.answer_for(__name__, "BarycentricInterpolator BSpline make_interp_spline")
 
 
-def _pieces(k: int, side: Side, t: Array, places: Array) -> Array:
+def _pieces(k: int, side: Side, c: Array, t: Array, places: Array) -> Array:
     piece = jnp.searchsorted(lax.stop_gradient(t), lax.stop_gradient(places), side) - 1
     return jnp.clip(piece, k, t.size - k - 2)
 
 
-def _jumps(k: int, c: Array, t: Array, places: Array) -> Array:
+def _jumps(k: int, sides: Sequence[Array], values: Any, c: Array, *others: Array) -> Array:
     """Return where the last coefficient of a piece is not the first one of the next piece.
 
     Of fewer knots than ``k + 1`` at one place both are the same.
     """
-    last, piece = (_pieces(k, side, t, places) for side in ("left", "right"))
+    piece, last = sides
     return c[last] != c[jnp.maximum(last, piece - k)]
 
 
-def _de_boor(k: int, side: Side, c: Array, t: Array, places: Array) -> Array:
-    piece = _pieces(k, side, t, places)
+def _de_boor(k: int, piece: Array, c: Array, t: Array, places: Array) -> Array:
     d = [c[piece - k + j] for j in range(k + 1)]
     for r in range(1, k + 1):
         for j in range(k, r - 1, -1):
@@ -85,9 +86,8 @@ class BSpline:
             return self.derivative(nu)(x)
         (at,) = pm.floats("BSpline", x)
         k, n = self.k, self.t.size - self.k - 1
-        sides = partial(_de_boor, k, "right"), partial(_de_boor, k, "left")
-        jumps = partial(_jumps, k)
-        value = with_mean_slopes(*sides, next_knots, jumps)(self.c, self.t, at)
+        formula, pieces, jumps = (partial(f, k) for f in (_de_boor, _pieces, _jumps))
+        value = with_mean_slopes(formula, pieces, next_knots, jumps)(self.c, self.t, at)
         if self.extrapolate and k:
             return value
         inside = ~jnp.isnan(at) if self.extrapolate else (at >= self.t[k]) & (at <= self.t[n])

@@ -23,6 +23,7 @@ from tinyjax.custom_derivatives.slopes import with_mean_slopes
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError
 from tinyjax.numpy import creation, promotion as pm
+from tinyjax.numpy.calculus import Side
 
 lazy.answer_for(__name__, "map_coordinates")
 
@@ -239,11 +240,13 @@ def map_coordinates(
     if result is not None:
         return result
     if order == 1 and dtypes.is_inexact(a.dtype):
-        above, below = (
-            partial(_interpolate, order, mode, prefilter, flag) for flag in (False, True)
-        )
-        return with_mean_slopes(above, below, _whole)(a, outside, *places)
+        linear = partial(_interpolate, order, mode, prefilter)
+        return with_mean_slopes(linear, _is_below, _whole)(a, outside, *places)
     return _interpolate(order, mode, prefilter, False, a, outside, *places)
+
+
+def _is_below(side: Side, *operands: Array) -> bool:
+    return side == "left"
 
 
 def _whole(a: Array, outside: Array, *places: Array) -> list[Array]:
