@@ -359,6 +359,30 @@ def test_linear_programs() -> None:
         optimize.linprog(np.ones(2), A, b)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        *(None, [], (None, None), (0, None), (None, 3), [0, None], (-1.0, 2.0), (-np.inf, np.inf)),
+        *([(-1, 2)], [(None, None), (0, 1), (-1, None)], [(0, np.inf), (-np.inf, 2), (0, 1)]),
+        *(np.array([[0.0, 1], [0, 2], [-1, 3]]), np.array([0.0, 5.0]), (3, 1)),
+        *((0,), [(1,)] * 3, [(0, 1)] * 2, [(0, 1, 2)] * 3, [[(0, 1)] * 3]),
+    ],
+    ids=str,
+)
+def test_bounds_of_linear_programs(bounds: Any) -> None:
+    c, limits = np.array([1.0, 2.0, -1.0]), np.array([4.0, 2.0, 3.0, 5.0])
+    A = np.array([[1.0, 1, 1], [-1, 0, 1], [0, -1, 0], [-1, -1, -1]])
+    try:
+        theirs = scipy.optimize.linprog(c, A, limits, bounds=bounds)
+    except ValueError:
+        with raises(ShapeError, match="one pair, or one for each of 3 unknowns"):
+            optimize.linprog(c, A, limits, bounds=bounds)
+        return
+    ours = optimize.linprog(c, A, limits, bounds=bounds)
+    assert int(ours.status) == theirs.status
+    close(ours.x, np.full(3, np.nan) if theirs.x is None else theirs.x)
+
+
 def test_statistics_along_axes() -> None:
     for name in ("zscore", "skew", "kurtosis", "gmean"):
         data = np.exp(IMAGE)

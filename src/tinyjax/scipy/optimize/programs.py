@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,10 @@ class LinprogResult(NamedTuple):
     status: Array
 
 
+#: A lower and an upper end, of which None is no bound.
+Bounds: TypeAlias = tuple[float | None, float | None]
+
+
 @pm.in_double
 def linprog(
     c: ArrayLike,
@@ -41,10 +45,7 @@ def linprog(
     b_ub: ArrayLike | None = None,
     A_eq: ArrayLike | None = None,
     b_eq: ArrayLike | None = None,
-    bounds: Sequence[tuple[float | None, float | None]] | tuple[float | None, float | None] = (
-        0,
-        None,
-    ),
+    bounds: Bounds | Sequence[Bounds] | None = (0, None),
 ) -> LinprogResult:
     """Minimise ``c @ x`` under linear constraints, by ``scipy.optimize.linprog``.
 
@@ -57,13 +58,14 @@ def linprog(
         b_ub: a vector of shape ``(m,)``.
         A_eq: a matrix of shape ``(k, n)``, for ``A_eq @ x == b_eq``.
         b_eq: a vector of shape ``(k,)``.
-        bounds: pairs of numbers for each unknown, or one for all; None is no bound.
+        bounds: pairs of numbers for each unknown, or one for all; None is no bound. Without any
+            pair, of None or an empty list, unknowns are not negative.
 
     Returns:
         The solution with SciPy's status; without success it is NaN.
 
     Raises:
-        ShapeError: the shapes do not fit.
+        ShapeError: the shapes do not fit, or bounds are no pair, nor one for each unknown.
         PlatformError: SciPy is not installed.
 
     Example:
@@ -81,8 +83,13 @@ def linprog(
     )
     if cost.ndim != 1 or a.shape != (b.size, n) or e.shape != (d.size, n):
         raise ShapeError.got("linprog takes c of (n,), and matrices of n columns", cost, a, b, e, d)
-    ends = np.array(np.broadcast_to(np.array(bounds, float), (n, 2)))
-    ends = np.where(np.isnan(ends), [-np.inf, np.inf], ends)
+    pairs = np.array((0, None) if bounds is None or not len(bounds) else bounds, float)
+    if pairs.shape not in ((2,), (1, 2), (n, 2)):
+        raise ShapeError(
+            f"linprog takes as bounds one pair, or one for each of {n} unknowns, but got numbers "
+            f"of shape {pairs.shape}."
+        )
+    ends = np.where(np.isnan(pairs), [-np.inf, np.inf], np.broadcast_to(pairs, (n, 2)))
     finite, eye = np.isfinite(ends), np.eye(n)
     rows = jnp.concatenate([e, a, -eye[finite[:, 0]], eye[finite[:, 1]]]).astype(cost.dtype)
     limits = jnp.asarray([*-ends[finite[:, 0], 0], *ends[finite[:, 1], 1]], cost.dtype)
