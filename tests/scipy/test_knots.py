@@ -379,6 +379,31 @@ def test_rounding_is_no_jump(name: str) -> None:
     np.testing.assert_allclose(slopes, sum(sides) / 2, 1e-3, 1e-9)
 
 
+#: SciPy's own interpolants, which run as they are under capture.
+CAPTURED: Final[dict[str, Callable[[Any], Any]]] = {
+    **{
+        f"interp1d {kind}": scipy.interpolate.interp1d(K, V, kind)
+        for kind in ("nearest", "nearest-up", "zero", "slinear", "previous", "next")
+    },
+    "PPoly": scipy.interpolate.PPoly(C, K),
+    "BSpline": scipy.interpolate.BSpline(np.repeat(K[[0, 1, 2, 5]], 2), V.repeat(2)[:6], 1),
+    "splev of a slope": lambda q: scipy.interpolate.splev(
+        q, scipy.interpolate.splrep(K, V, k=1), der=1
+    ),
+    "interp": lambda q: np.interp(q, D, W),
+}
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_values_and_slopes_of_what_is_captured(name: str) -> None:
+    def theirs(q: Any) -> Any:
+        return np.asarray(CAPTURED[name](q))[()]
+
+    for q in (0.5, 1.0, 2.0, 2.5, 3.0):
+        ours = tinyjax.value_and_grad(tinyjax.source.capture(theirs))(np.float64(q))
+        np.testing.assert_allclose(ours, [theirs(q), slope(theirs, q)], 1e-5, 1e-5, err_msg=str(q))
+
+
 def test_zeros_have_their_sign() -> None:
     function = interpolate.interp1d(K, V * -0.0, "previous")
     assert np.signbit(tinyjax.value_and_grad(function)(np.float64(1.0))[0])

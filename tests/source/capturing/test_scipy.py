@@ -81,6 +81,8 @@ FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "BSpline at places": lambda x: SPLINE(x) + SPLINE(x, 1),
     "make_smoothing_spline": lambda x: si.make_smoothing_spline(ENDS, x, lam=0.1)(PLACES),
     "interp1d": si.interp1d(ENDS, VALUES, kind="quadratic"),
+    "BarycentricInterpolator": lambda x: si.BarycentricInterpolator(ENDS, x)(PLACES),
+    "BarycentricInterpolator at its points": si.BarycentricInterpolator(POINT, VALUES),
     "interp1d between": lambda x: si.interp1d(ENDS, x, kind="nearest")([1.1, 1.95]),
     "RectBivariateSpline": lambda x: si.RectBivariateSpline(ENDS, LINES, np.outer(x, VALUES[:5]))(
         PLACES, [0.3, 2.2]

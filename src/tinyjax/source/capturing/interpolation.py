@@ -182,3 +182,11 @@ def _in_grid(g: Any, grid: Any, xi: Any, method: Any = None, *, nu: Any = None) 
         axes, value_of(grid.values), fill_value=grid.fill_value
     )
     return ndarrays.wrap(ours(places))
+
+
+@_computes("_polyint.BarycentricInterpolator._evaluate")
+def _through_all(g: Any, x: Any) -> Any:
+    """Evaluate the polynomial through points, whose slopes at these SciPy's quotients lack."""
+    points, values = (value_of(a) for a in (g.__self__.xi, g.__self__.yi))
+    function = interpolate.BarycentricInterpolator(points, values)
+    return ndarrays.wrap(function(value_of(x)))
