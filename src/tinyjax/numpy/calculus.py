@@ -186,7 +186,8 @@ def interp(
 
     Args:
         x: where to evaluate; real.
-        xp: the points' coordinates, increasing; real.
+        xp: the points' coordinates, increasing; real. Where some are equal the value jumps: it is
+            that of the last of them.
         fp: the points' values.
         left: the value before the first point; that of the first point by default, and
             ``"extrapolate"`` for that on the line through the first two.
