@@ -38,7 +38,7 @@ class Case(NamedTuple):
         """Return the value at a place."""
         return jnp.ravel(self.make(Ours, jnp, values, shift)(q))[0]
 
-    def at(self, q: Any) -> Any:
+    def value(self, q: Any) -> Any:
         """Return the value at a place, of what is not traced."""
         return self.ours(self.values, 0.0, q)
 
@@ -277,13 +277,13 @@ def slope(function: Callable[[float], float], q: float) -> float:
 def values_and_slopes(case: Case, places: list[float]) -> Iterator[tuple[str, Any, Any]]:
     """Return values and slopes at places under each transformation."""
     at, one = np.array(places), np.float64(1.0)
-    both = tinyjax.value_and_grad(case.at)
+    both = tinyjax.value_and_grad(case.value)
     yield "jit of vmap", *tinyjax.jit(tinyjax.vmap(both))(at)
-    jvps = [tinyjax.jvp(case.at, (q,), (one,)) for q in at]
+    jvps = [tinyjax.jvp(case.value, (q,), (one,)) for q in at]
     yield "jvp", *np.array(jvps).T
     compiled = tinyjax.jit(both)
     yield "jit", *np.array([compiled(q) for q in at]).T
-    linear = [tinyjax.linearize(case.at, q) for q in at]
+    linear = [tinyjax.linearize(case.value, q) for q in at]
     yield "linearize", [value for value, _ in linear], [tangent(one) for _, tangent in linear]
 
 
@@ -294,7 +294,7 @@ def test_values_and_slopes_are_those_of_scipy(name: str, kind: str) -> None:
     places, theirs = case.places[kind], case.theirs()
     values = np.array([theirs(q) for q in places])
     slopes = np.array([slope(theirs, q) for q in places])
-    plain = [float(case.at(np.float64(q))) for q in places]
+    plain = [float(case.value(np.float64(q))) for q in places]
     np.testing.assert_allclose(plain, values, 1e-9, 1e-9)
     has_slope = np.isfinite(slopes)
     for transformation, ours, gradients in values_and_slopes(case, places):
@@ -340,7 +340,7 @@ def test_knots_and_places_that_move_together_change_nothing(name: str, kind: str
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "inside" in case.places])
 def test_second_derivatives_inside(name: str) -> None:
     case = CASES[name]
-    second = tinyjax.jit(tinyjax.grad(tinyjax.grad(case.at)))
+    second = tinyjax.jit(tinyjax.grad(tinyjax.grad(case.value)))
     for q in case.places["inside"]:
         before, at, after = (case.theirs()(q + h) for h in (-1e-3, 0.0, 1e-3))
         np.testing.assert_allclose(
