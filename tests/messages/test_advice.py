@@ -134,6 +134,18 @@ def unlabelled(x: Any) -> Any:
     return np.dot(x, np.asarray(LABELLED))
 
 
+def wider(x: Any) -> Any:
+    y = np.zeros((2, 2))
+    np.multiply(x, 2.0, out=y)
+    return np.sum(y)
+
+
+def written(x: Any) -> Any:
+    y = np.zeros((2, 2))
+    y[...] = 2.0 * x
+    return np.sum(y)
+
+
 def added_in_place(x: Any) -> Any:
     y = np.zeros(2)
     y += LABELLED

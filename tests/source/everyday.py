@@ -161,7 +161,9 @@ r = [v * i[0] for i, v in np.ndenumerate(x)] ## r = [x[i] for i in np.ndindex(4)
 r = sum(v for v in x.flat) ## r = x.flat[1:3] ## z = x.flat; next(z); r = next(z)
 r = np.take(x, [4, -5], mode="wrap") ## r = np.take(x, [9], mode="clip") ## r = np.r_[x, n]
 r = np.c_[x, x] ## r = np.s_[0:2] and x[np.s_[0:2]] ## r = np.mgrid[0:2] * n
-r = np.ogrid[0:n:3j] ## r = np.r_[0:n:3j] ## r = np.ix_(x)[0]
+r = np.ogrid[0:n:3j] ## r = np.r_[0:n:3j] ## r = np.linalg.eig(np.outer(x, x) + 2 * np.eye(4))[0]
+w, v = np.linalg.eigh(np.outer(x, x) + 2 * np.eye(4)); r = w
+r = np.linalg.svd(np.outer(x, x) + 2 * np.eye(4))[1] ## r = np.ix_(x)[0]
 """
 #: Expressions and statements.
 PYTHON: Final = """

@@ -228,7 +228,9 @@ def quad(
     The piece of the largest error is halved until the sum of errors is small. At an end where the
     integrand is steep or infinite the distance's logarithm is divided, and a power of it is
     integrated where digits end. The integral is differentiable in the limits, ``args``, and all
-    that ``func`` closes over, any number of times: as the sum over the same points.
+    that ``func`` closes over, any number of times: as the sum over the same points. Where a kink of
+    ``func`` moves with one of these, the derivative has half of the integral's digits: errors of
+    1e-4, and of 1e-6 with ``epsabs=1e-12, epsrel=1e-12``.
 
     Args:
         func: takes a real scalar and ``args``; returns a real scalar.

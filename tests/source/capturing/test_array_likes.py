@@ -624,7 +624,7 @@ CALLS_OF_PROTOCOLS: Final[dict[str, Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("name", CALLS_OF_PROTOCOLS)
 def test_array_functions_are_called_as_numpy_calls_them(name: str) -> None:
-    """They are called in the order of classes, for those arguments that a function hands over by."""
+    """They are called in the order of classes, for the arguments that a function hands over by."""
 
     def function(x: Any) -> Any:
         operands = (x + 1).view(Declining), x.view(DecliningAll), Scaled(x[0] * x[1])

@@ -402,7 +402,7 @@ def _is_dtype_of_text(x: Any) -> bool:
         return False
     try:
         return np.dtype(x).kind in "USV"
-    except TypeError:  # it names none
+    except (TypeError, ValueError):  # it names none
         return False
 
 

@@ -150,7 +150,26 @@ def value_and_pullback(
         for i in set(range(len(leaves))).difference(places):
             undefined[i] = UndefinedCotangent(error) if isinstance(leaves[i], float) else None
 
-    return value, lambda ct: filled(undefined, back(conforming(ct, value)))
+    def pulled(ct: Any) -> Any:
+        cotangents = back(conforming(ct, value))
+        parts = ct if isinstance(ct, tuple | list) and isinstance(value, tuple) else ()
+        used = [i for i, part in enumerate(parts) if part is not None]
+        if len(used) < len(parts) and not _are_finite(cotangents):  # for zeros times infinities
+            primals = [leaves[place] for place in places]
+            partial = api.vjp(lambda *xs: [call(*xs)[i] for i in used], *primals)[1]
+            cotangents = partial([conforming(parts[i], value[i]) for i in used])
+        return filled(undefined, cotangents)
+
+    return value, pulled
+
+
+def _are_finite(cotangents: Iterable[Any]) -> bool:
+    """Return whether all numbers are certainly finite."""
+    arrays = tree.leaves(cotangents)
+    is_known = all(isinstance(x, np.ndarray | np.generic | ConcreteArray) for x in arrays)
+    return is_known and all(
+        bool(np.all(np.isfinite(x))) for x in arrays if x.dtype != dtypes.float0
+    )
 
 
 @attrs.frozen

@@ -96,19 +96,19 @@ current: Final[ContextVar[Run | None]] = ContextVar("run of a captured program",
 
 def refusal(what: str, advice: str = "") -> CaptureError:
     """Make the error that refuses what only data can be used for, and note it."""
-    error = CaptureError(
-        f"{what} needs data, but its value is traced. "
-        + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
-    ).at(frames.user_location())
-    return note_refusal(error)
+    return note_refusal(_needs_data(what, advice).at(frames.user_location()))
 
 
 def of_type_error(error: TypeError) -> CaptureError:
     """Return the refusal for what code in C raises for the class of a value under capture."""
     text = re.sub("Captured[A-Z]\\w*", "a traced value", str(error))
+    return _needs_data(f"What raises ({text})", "")
+
+
+def _needs_data(what: str, advice: str) -> CaptureError:
     return CaptureError(
-        f"What raises ({text}) needs data, but its value is traced. Give the function that needs "
-        "it a rule: tinyjax.source.rule."
+        f"{what} needs data, but its value is traced. "
+        + (advice or "Give the function that needs it a rule: tinyjax.source.rule.")
     )
 
 
