@@ -140,7 +140,7 @@ def wider(x: Any) -> Any:
     return np.sum(y)
 
 
-def written(x: Any) -> Any:
+def doubled(x: Any) -> Any:
     y = np.zeros((2, 2))
     y[...] = 2.0 * x
     return np.sum(y)
