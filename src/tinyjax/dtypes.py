@@ -392,8 +392,8 @@ def of_physical(host: HostArray, dtype: DType) -> HostArray:
     Example:
         >>> import numpy as np
         >>> from tinyjax import dtypes
-        >>> dtypes.of_physical(np.array([15, 1], np.uint8), dtypes.int4)
-        array([-1, 1], dtype=int4)
+        >>> dtypes.of_physical(np.array([15, 1], np.uint8), dtypes.int4).astype(int)
+        array([-1,  1])
     """
     return np.zeros(host.shape, float0) if dtype == float0 else host.view(dtype)
 

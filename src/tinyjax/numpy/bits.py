@@ -308,13 +308,13 @@ def byteswap(a: ArrayLike) -> Array:
 
     The numbers change: it reads data whose bytes lie in the other order.
 
+    Raises:
+        DifferentiationError: it is differentiated, which it is nowhere.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.byteswap(jnp.array([1, 256], "int16"))
         Array([256,   1], dtype=int16)
-
-    Raises:
-        DifferentiationError: it is differentiated, which it is nowhere.
     """
     return _swapped(pm.array_of("byteswap", a))
 

@@ -108,6 +108,8 @@ def power(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """Return ``x ** y`` of arrays."""
     if is_root(operation, x, y):
         return jnp.sqrt(x.astype(np.result_type(x, y)))
+    if isinstance(y, np.integer) and x.dtype.kind in "biu":  # the exponent has a dtype, too
+        return operation(x.astype(np.result_type(x.dtype, y)), y)
     return operation(x, y)
 
 

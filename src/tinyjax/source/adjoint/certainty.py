@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
+import re
 import sys
 from collections.abc import Mapping
 from types import FunctionType
@@ -358,28 +359,14 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
     """
     methods = {s.variable: s.call.args for s in program.statements if s.function is getattr}
 
-    def writes(call: ir.Call) -> bool:
-        function: Any = ir.value_of(call.function)
-        if isinstance(call.function, ir.Variable) and call.function in methods:
-            owner, name, *_ = methods[call.function]
-            if ir.value_of(name) in ("astype", "view"):
-                return any(_is_dtype_of_text(ir.value_of(x)) for x in call.atoms)
-            return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
-        if runtime.is_of_numpy(function) and any(
-            _is_dtype_of_text(ir.value_of(x)) for x in call.atoms
-        ):
-            return True
-        if function is operator.mod:
-            return isinstance(ir.value_of(call.args[0]), (str, bytes))
-        is_method = isinstance(getattr(function, "__self__", None), str)
-        return is_method or _is_error(function) or runtime.is_in(function, _WRITING_TEXTS)
-
     def is_text(call: ir.Call, operands: list[bool]) -> bool:
         function = ir.value_of(call.function)
         is_passing = operands[0] or runtime.is_in(function, _PASSING_TEXTS) or _is_error(function)
         if is_passing and any(operands):
             return True
-        return any(kinds.get(x, ACTIVE).active for x in call.variables) and writes(call)
+        return any(kinds.get(x, ACTIVE).active for x in call.variables) and _writes_texts(
+            call, methods
+        )
 
     arguments = dict.fromkeys(program.blocks[0].arguments, False)
     known = analysis.propagate(program, arguments, lambda _: False, is_text, operator.or_)
@@ -396,14 +383,29 @@ def check_texts(program: ir.IR, kinds: Mapping[ir.Variable, Kind]) -> None:
             raise _of_text(program, block.statements[-1].line if block.statements else None)
 
 
+def _writes_texts(call: ir.Call, methods: Mapping[ir.Variable, tuple[ir.Atom, ...]]) -> bool:
+    """Return whether a call writes a number as a text, or throws it."""
+    function: Any = ir.value_of(call.function)
+    if isinstance(call.function, ir.Variable) and call.function in methods:
+        owner, name, *_ = methods[call.function]
+        if ir.value_of(name) in ("astype", "view"):
+            return any(_is_dtype_of_text(ir.value_of(x)) for x in call.atoms)
+        return ir.value_of(name) in _METHODS_OF_TEXT or isinstance(ir.value_of(owner), str)
+    if runtime.is_of_numpy(function) and any(_is_dtype_of_text(ir.value_of(x)) for x in call.atoms):
+        return True
+    if function is operator.mod:
+        return isinstance(ir.value_of(call.args[0]), (str, bytes))
+    is_method = isinstance(getattr(function, "__self__", None), str)
+    return is_method or _is_error(function) or runtime.is_in(function, _WRITING_TEXTS)
+
+
 def _is_dtype_of_text(x: Any) -> bool:
     """Return whether a value names a dtype of texts or bytes."""
-    if not isinstance(x, type | str | np.dtype):
-        return False
-    try:
-        return np.dtype(x).kind in "USV"
-    except (TypeError, ValueError):  # it names none
-        return False
+    if isinstance(x, type):
+        return issubclass(x, str | bytes | np.flexible)
+    if isinstance(x, np.dtype):
+        return x.kind in "USV"
+    return isinstance(x, str) and re.fullmatch(r"[<>|=]?[USVa]\d*|(str|bytes)_?", x) is not None
 
 
 def _is_error(function: Any) -> bool:

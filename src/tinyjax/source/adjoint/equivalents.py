@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax.core.values import Array
 from tinyjax.numpy import protocols
 from tinyjax.scipy import special
 from tinyjax.source import facts
@@ -83,8 +84,48 @@ registry.inert.add(method_function)
 
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """As ``np.convolve``, which takes numbers for vectors of one."""
-    x, y = (jnp.asarray(z) for z in (a, v))
-    return jnp.convolve(x if x.ndim else x[None], y if y.ndim else y[None], mode)
+    return _of_products(jnp.convolve, a, v, mode)
+
+
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """As ``np.correlate``, which takes numbers for vectors of one."""
+    return _of_products(jnp.correlate, a, v, mode)
+
+
+def _of_products(function: Callable[..., Any], a: Any, v: Any, mode: Any) -> Any:
+    """Return sums of products in NumPy's dtype: integers may wrap, and truth values stay such."""
+    x, y = (z if z.ndim else z[None] for z in map(jnp.asarray, (a, v)))
+    dtype = np.result_type(x.dtype, y.dtype)
+    if dtype.kind not in "biu":
+        return function(x, y, mode)
+    sums = function(x.astype(np.float64), y.astype(np.float64), mode)
+    return sums != 0 if dtype.kind == "b" else sums.astype(np.int64).astype(dtype)
+
+
+def accumulated(function: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:
+    """As ``np.cumsum`` and the like, which add small integers up in wider ones."""
+    return function(_accumulating(jnp.asarray(a)), *args, **kwargs)
+
+
+def _accumulating(x: Array) -> Array:
+    """Return an array in the dtype of its sum, if it has truth values or integers."""
+    return x.astype(jnp.sum(jnp.zeros(0, x.dtype)).dtype) if x.dtype.kind in "biu" else x
+
+
+def reciprocal(x: Any) -> Any:
+    """As ``np.reciprocal``, which gives integers for integers."""
+    array = jnp.asarray(x)
+    if array.dtype.kind not in "biu":
+        return jnp.reciprocal(array)
+    with np.errstate(divide="ignore"):
+        of_zero = np.reciprocal(np.zeros((), array.dtype))
+    array = array.astype(of_zero.dtype)
+    return jnp.where(array == 0, of_zero, jnp.where(jnp.abs(array) == 1, array, 0))
+
+
+def vander(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """As ``np.vander``, which multiplies small integers in wider ones."""
+    return jnp.vander(_accumulating(jnp.asarray(x)), *args, **kwargs)
 
 
 def histogramdd(
@@ -120,6 +161,13 @@ def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
+    np.correlate: correlate,
+    **{
+        getattr(np, name): functools.partial(accumulated, getattr(jnp, name))
+        for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")
+    },
+    np.reciprocal: reciprocal,
+    np.vander: vander,
     np.histogramdd: histogramdd,
     np.linalg.cholesky: protocols.cholesky,
     np.linalg.eigh: protocols.eigh,
@@ -149,6 +197,8 @@ def counterpart(fun: Any) -> Any:
         return _WRITTEN[fun]
     if is_ufunc_method(fun):
         method = getattr(counterpart(fun.__self__), name, None)
+        if method is not None and fun.__self__ in (np.add, np.multiply) and name == "accumulate":
+            method = functools.partial(accumulated, method)
         return None if method is None else functools.partial(of_ufunc, method)
     for theirs, ours in (
         (np, jnp),

@@ -23,6 +23,7 @@ import numpy as np
 from tinyjax import numpy as jnp
 from tinyjax.core.values import Array
 from tinyjax.source import facts, numeric
+from tinyjax.source.adjoint import equivalents
 from tinyjax.source.capturing import (
     array_functions,
     memories,
@@ -525,6 +526,16 @@ def _where(condition: Any, *choices: Any) -> Any:
     if not choices:  # how many elements there are is a decision
         return HANDLERS[np.nonzero](condition)
     return applied(np.where, (condition, *choices), {})
+
+
+@around(np.convolve, np.correlate)
+def _products(function: Any, before: Any, a: Any, v: Any, *args: Any, **options: Any) -> Any:
+    """Multiply integers as NumPy does, in their dtype."""
+    arrays = [*map(to_array, (a, v))]
+    if not is_traced(arrays) or np.result_type(*[x.dtype for x in arrays]).kind not in "biu":
+        return before(a, v, *args, **options)
+    ours = equivalents.counterpart(function)
+    return wrap(ours(*map(ndarrays.unwrap, arrays), *args, **options))
 
 
 @around(np.polymul)

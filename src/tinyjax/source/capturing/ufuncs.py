@@ -15,6 +15,7 @@ from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import protocols
 from tinyjax.source import numeric, numpy_errors
+from tinyjax.source.adjoint import equivalents
 from tinyjax.source.capturing import ndarrays, runs, signatures, squares
 from tinyjax.source.ir import syntax
 
@@ -70,7 +71,7 @@ def of_values(
         return wrap_ufunc(np.sqrt, (base,))
     if not is_double:
         apply = with_dtypes_of_numpy(ufunc, inputs, apply)
-    if ufunc is np.power and _is_small_integer(values[1]):
+    if ufunc is np.power and _has_integer_exponent(*values):
         result = values[0] ** int(values[1])
     elif ufunc is np.multiply or ufunc is np.true_divide:
         result = _scaled(apply, values[0], values[1], ufunc is np.true_divide)
@@ -165,7 +166,8 @@ def with_dtypes_of_numpy(
             else ndarrays.as_jax(value).astype(dtype)
             for value, dtype in zip(values, dtypes, strict=True)
         ]
-        result = apply(*operands, **options)
+        function = equivalents.reciprocal if ufunc is np.reciprocal else apply
+        result = function(*operands, **options)
         if not isinstance(result, Array) or out is None:
             return result
         if ufunc in _DIVIDING and out.kind in "iu":
@@ -224,11 +226,16 @@ _FOREIGN_FREE: Final = {
 _SMALL: Final = 9
 
 
-def _is_small_integer(x: Any) -> bool:
-    if not isinstance(x, (int, float, np.number)) or isinstance(x, np.complexfloating):
+def _has_integer_exponent(base: Any, exponent: Any) -> bool:
+    """Return whether a power is a product of few factors, of the dtype of its base."""
+    if not isinstance(exponent, (int, float, np.number)) or isinstance(
+        exponent, np.complexfloating
+    ):
         return False
-    value: Any = x
-    return bool(abs(value) < _SMALL and value == int(value))
+    value: Any = exponent
+    if not abs(value) < _SMALL or value != int(value):
+        return False
+    return not hasattr(base, "dtype") or np.result_type(base.dtype, exponent) == base.dtype
 
 
 def is_foreign(x: Any) -> bool:

@@ -310,6 +310,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return functools.partial(number_of_numpy, function) if holds_tracer(operands) else None
     if _is_method(function) and any(isinstance(x, (list, tuple)) for x in operands):
         return ListCounterpart(function, ())
+    function = _widening(function)
     if counterpart(function) is None or not holds_tracer(operands):
         return None
     if {*kwargs} & {"kind", "order"} and hasattr(function, "_implementation"):
@@ -318,6 +319,12 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if ours.bound(tuple(args), kwargs) is None:
         return None  # NumPy's protocols know its options
     return _converting(function, ours) if runtime.is_in(function, _MAKING) else ours
+
+
+def _widening(function: Any) -> Any:
+    """Return NumPy's function for a method, if it computes in wider integers."""
+    is_method = _is_method(function) and function.__name__ in ("cumprod", "cumsum")
+    return getattr(np, function.__name__) if is_method else function
 
 
 def _converting(function: Any, ours: Leaf) -> Leaf:
