@@ -80,6 +80,8 @@ _WIDENED: Final = _names(
     "nanmean nanmedian nanpercentile nanprod nanquantile nanstd nansum nanvar percentile prod "
     "quantile std sum trace var"
 )
+#: Functions whose integers have more bits here than in ``tinyjax.numpy``.
+WIDENING: Final = _POSITIONS | _WIDENED
 #: Functions that take sequences of arrays, whose elements may be lists.
 _OF_SEQUENCES: Final = _names(
     "column_stack concatenate dstack hstack lexsort multi_dot piecewise select stack vstack"
@@ -191,7 +193,7 @@ def array_function(
     counterpart = _FUNCTIONS.get(func)
     if counterpart is not None and not kwargs and len(args) <= counterpart.simple:
         if len(args) == 1:
-            return counterpart.function(_widened(args[0]) if counterpart.widens else args[0])
+            return counterpart.function(widened(args[0]) if counterpart.widens else args[0])
         try:
             return counterpart.function(*args)
         except ArgumentError:
@@ -304,7 +306,7 @@ def _method(
         if options.get("where") is True:
             del options["where"]
         if ufunc in (np.add, np.multiply):
-            inputs[0] = _widened(inputs[0])
+            inputs[0] = widened(inputs[0])
         elif ufunc in (np.logical_and, np.logical_or, np.logical_xor):
             inputs[0] = inputs[0].astype(bool)
     _drop_neutral(name, options, set(), inspect.signature(getattr(jnp.ufunc, method)).parameters)
@@ -349,7 +351,7 @@ class _Counterpart:
         if not fits:
             args, kwargs = self._fitted(short, args, kwargs)
         if self.widens and args:
-            args = (_widened(args[0]), *args[1:])
+            args = (widened(args[0]), *args[1:])
         if short in _OF_SEQUENCES:
             args = [_each_listed(x) for x in args]
         elif short in _APART:
@@ -366,7 +368,7 @@ class _Counterpart:
             kwargs = {key: lists.get(key, x) for key, x in kwargs.items()}
             result = self.function(*args, **kwargs)
         if short in _POSITIONS:
-            return tree.map(_widened, result)
+            return tree.map(widened, result)
         if short in _COUNTS and kwargs.get("weights") is None and not kwargs.get("density"):
             return result[0].astype(dtypes.allowed(_COUNTS[short])), *result[1:]
         return tuple(result) if short in _TUPLES and isinstance(result, list) else result
@@ -464,7 +466,7 @@ def _drop_neutral(
             raise ArgumentError(f"{name}: {key}={value!r} is not supported for traced arrays.")
 
 
-def _widened(x: Any) -> Any:
+def widened(x: Any) -> Any:
     """Return bools and narrow integers in 64 bits; other values as they are."""
     if not isinstance(x, _ARRAYS):
         return x
@@ -472,6 +474,24 @@ def _widened(x: Any) -> Any:
     if dtype.kind not in "biu" or dtype.itemsize == 8:
         return x
     return x.astype(dtypes.allowed(_UINT64 if dtype.kind == "u" else _INT64))
+
+
+@functools.cache
+def with_wide_integers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose positions, counts and sums of integers have 64 bits, as NumPy's."""
+    if name in _WIDENED:
+
+        def summed(a: Any, *args: Any, **kwargs: Any) -> Any:
+            return function(widened(a), *args, **kwargs)
+
+        return functools.wraps(function)(summed)
+    if name in _POSITIONS:
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            return tree.map(widened, function(*args, **kwargs))
+
+        return functools.wraps(function)(counted)
+    return function
 
 
 def _each_listed(x: Any) -> Any:

@@ -18,7 +18,6 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.values import Array
 from tinyjax.numpy import protocols
 from tinyjax.scipy import special
 from tinyjax.source import facts
@@ -102,16 +101,6 @@ def _of_products(function: Callable[..., Any], a: Any, v: Any, mode: Any) -> Any
     return sums != 0 if dtype.kind == "b" else sums.astype(np.int64).astype(dtype)
 
 
-def accumulated(function: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:
-    """As ``np.cumsum`` and the like, which add small integers up in wider ones."""
-    return function(_accumulating(jnp.asarray(a)), *args, **kwargs)
-
-
-def _accumulating(x: Array) -> Array:
-    """Return an array in the dtype of its sum, if it has truth values or integers."""
-    return x.astype(jnp.sum(jnp.zeros(0, x.dtype)).dtype) if x.dtype.kind in "biu" else x
-
-
 def reciprocal(x: Any) -> Any:
     """As ``np.reciprocal``, which gives integers for integers."""
     array = jnp.asarray(x)
@@ -123,9 +112,16 @@ def reciprocal(x: Any) -> Any:
     return jnp.where(array == 0, of_zero, jnp.where(jnp.abs(array) == 1, array, 0))
 
 
+def where(condition: Any, *others: Any) -> Any:
+    """As ``np.where``, which gives positions of 64 bits."""
+    if others:
+        return jnp.where(condition, *others)
+    return tuple(map(protocols.widened, jnp.nonzero(condition)))
+
+
 def vander(x: Any, *args: Any, **kwargs: Any) -> Any:
     """As ``np.vander``, which multiplies small integers in wider ones."""
-    return jnp.vander(_accumulating(jnp.asarray(x)), *args, **kwargs)
+    return jnp.vander(protocols.widened(jnp.asarray(x)), *args, **kwargs)
 
 
 def histogramdd(
@@ -162,12 +158,9 @@ def of_ufunc(method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
     np.correlate: correlate,
-    **{
-        getattr(np, name): functools.partial(accumulated, getattr(jnp, name))
-        for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")
-    },
     np.reciprocal: reciprocal,
     np.vander: vander,
+    np.where: where,
     np.histogramdd: histogramdd,
     np.linalg.cholesky: protocols.cholesky,
     np.linalg.eigh: protocols.eigh,
@@ -197,8 +190,8 @@ def counterpart(fun: Any) -> Any:
         return _WRITTEN[fun]
     if is_ufunc_method(fun):
         method = getattr(counterpart(fun.__self__), name, None)
-        if method is not None and fun.__self__ in (np.add, np.multiply) and name == "accumulate":
-            method = functools.partial(accumulated, method)
+        if method is not None and fun.__self__ in (np.add, np.multiply) and name != "outer":
+            method = protocols.with_wide_integers("sum", method)
         return None if method is None else functools.partial(of_ufunc, method)
     for theirs, ours in (
         (np, jnp),
@@ -207,7 +200,8 @@ def counterpart(fun: Any) -> Any:
         (sys.modules.get("scipy.special"), special),
     ):
         if getattr(theirs, name, None) is fun and fun not in _NONE:
-            return getattr(ours, name, None)
+            function = getattr(ours, name, None)
+            return None if function is None else protocols.with_wide_integers(name, function)
     return None
 
 

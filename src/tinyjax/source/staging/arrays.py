@@ -270,7 +270,7 @@ class Selected(staging_values.MutableArray):
     @property
     def length(self) -> Array:
         """The number of places that the mask chooses."""
-        return jnp.sum(self.mask)
+        return jnp.sum(self.mask, dtype=np.int64)
 
     @property
     def count(self) -> Array:

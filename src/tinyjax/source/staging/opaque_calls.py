@@ -311,7 +311,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if _is_method(function) and any(isinstance(x, (list, tuple)) for x in operands):
         return ListCounterpart(function, ())
     function = _widening(function)
-    if counterpart(function) is None or not holds_tracer(operands):
+    if counterpart(function) is None or not _is_computed(function, operands):
         return None
     if {*kwargs} & {"kind", "order"} and hasattr(function, "_implementation"):
         return None  # options that change no values
@@ -322,9 +322,15 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
 
 
 def _widening(function: Any) -> Any:
-    """Return NumPy's function for a method, if it computes in wider integers."""
-    is_method = _is_method(function) and function.__name__ in ("cumprod", "cumsum")
-    return getattr(np, function.__name__) if is_method else function
+    """Return NumPy's function for a method, if its integers have other bits than the method's."""
+    is_widening = _is_method(function) and function.__name__ in protocols.WIDENING
+    return getattr(np, function.__name__) if is_widening else function
+
+
+def _is_computed(function: Any, operands: tuple[Any, ...]) -> bool:
+    """Return whether a function of NumPy's is computed by its counterpart, and not by methods."""
+    is_widening = getattr(function, "__name__", None) in protocols.WIDENING
+    return holds_tracer(operands) or (is_widening and any(isinstance(x, Array) for x in operands))
 
 
 def _converting(function: Any, ours: Leaf) -> Leaf:

@@ -443,8 +443,14 @@ def _as_integer(x: Array, other: Any) -> Array:
         raise staging_values.not_staged("an operator of truth values is not: they may be NumPy's.")
     if not is_of_python(other):
         return x
-    kind = int if is_integer(other) else number_class(staging_values.as_array(other))
-    return convert(x, dtypes.scalar_dtype(kind))
+    if is_integer(other):
+        return convert(x, dtypes.int64)
+    return convert(x, dtypes.scalar_dtype(number_class(staging_values.as_array(other))))
+
+
+def _counting(x: Any) -> Any:
+    """Return truth values beside a Python integer as integers of 64 bits, as NumPy does."""
+    return x.astype(dtypes.int64) if isinstance(x, Array) and x.dtype == dtypes.bool_ else x
 
 
 def widened(x: Any) -> Any:
@@ -480,6 +486,8 @@ def arithmetic(
             if check_operands is not None:
                 check_operands(x, y)
             operands = as_number(x, y), as_number(y, x)
+        elif type(x) is int or type(y) is int:
+            operands = _counting(x), _counting(y)
         result = operation(*operands)
         if size is not None:
             _check_size(size, x, y, result)
