@@ -193,7 +193,7 @@ def array_function(
     counterpart = _FUNCTIONS.get(func)
     if counterpart is not None and not kwargs and len(args) <= counterpart.simple:
         if len(args) == 1:
-            return counterpart.function(widened(args[0]) if counterpart.widens else args[0])
+            return counterpart.function(args[0])
         try:
             return counterpart.function(*args)
         except ArgumentError:
@@ -327,7 +327,6 @@ class _Counterpart:
         agreeing: the number of them that have the same positions in both.
         accepted: the parameters of the function.
         direct: those that mean the same in both.
-        widens: whether bools and narrow integers are computed in 64 bits.
         simple: the numbers of positional arguments for which, without others, the result is
             NumPy's.
     """
@@ -338,7 +337,6 @@ class _Counterpart:
     agreeing: int
     accepted: Mapping[str, inspect.Parameter]
     direct: frozenset[str]
-    widens: bool
     simple: int
 
     def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -350,8 +348,6 @@ class _Counterpart:
             fits = fits and key in self.direct and value is not _NO_VALUE
         if not fits:
             args, kwargs = self._fitted(short, args, kwargs)
-        if self.widens and args:
-            args = (widened(args[0]), *args[1:])
         if short in _OF_SEQUENCES:
             args = [_each_listed(x) for x in args]
         elif short in _APART:
@@ -367,8 +363,6 @@ class _Counterpart:
             args = [lists.get(key, x) for key, x in zip(self.accepted, args, strict=False)]
             kwargs = {key: lists.get(key, x) for key, x in kwargs.items()}
             result = self.function(*args, **kwargs)
-        if short in _POSITIONS:
-            return tree.map(widened, result)
         if short in _COUNTS and kwargs.get("weights") is None and not kwargs.get("density"):
             return result[0].astype(dtypes.allowed(_COUNTS[short])), *result[1:]
         return tuple(result) if short in _TUPLES and isinstance(result, list) else result
@@ -417,9 +411,8 @@ class _Functions(dict[Callable[..., Any], _Counterpart]):
         names, agreeing = _agreement(func, name, accepted)
         simple = 1 if name in _WIDENED else agreeing
         simple = 0 if any(name in names for names in _ADAPTED) else simple
-        made = self[func] = _Counterpart(
-            full, ours, names, agreeing, accepted, direct, name in _WIDENED, simple
-        )
+        function = with_wide_integers(name, ours)
+        made = self[func] = _Counterpart(full, function, names, agreeing, accepted, direct, simple)
         return made
 
 

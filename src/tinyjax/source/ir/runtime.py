@@ -354,7 +354,7 @@ def exchange(array: Any, index: Any, value: Any) -> Any:
 def check_no_objects(array: np.ndarray[Any, Any]) -> None:
     """Raise if an array that is written to holds objects, which may be arrays, or texts."""
     if array.dtype.kind in "OUSV":
-        raise refusal("an assignment to an array of objects is not taken. Use a list.")
+        raise refusal("an assignment to an array of objects or texts is not taken. Use a list.")
 
 
 def log_writes(*arrays: Any) -> None:

@@ -152,8 +152,8 @@ class StagedArray(staging_values.MutableArray):
         if ragged.is_ragged(index):
             self.assign(ragged.set_at(self.value, index, value, "set"))
             return
-        if isinstance(value, list | tuple | Array | np.ndarray):
-            is_list = isinstance(value, list | tuple)
+        is_list = isinstance(value, list | tuple)
+        if is_list or (isinstance(value, Array | np.ndarray) and value.ndim):
             numpy_errors.check_axes(self.layouts[0], index, np.ndim(value), is_list=is_list)
         if ragged.is_traced(index):
             self.assign(ragged.set_item(self.value, index, value))
