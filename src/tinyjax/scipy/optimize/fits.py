@@ -321,7 +321,9 @@ def leastsq(
     xtol: float = 1.49012e-8,
     gtol: float = 1e-15,
 ) -> tuple[Array, Array]:
-    """Return the ``x`` and ``status`` of ``least_squares`` by MINPACK; NaN where it finds none.
+    """Return the ``x`` of ``least_squares`` by MINPACK, or NaN, and the number that SciPy gives.
+
+    That is 1 to 4 where it finds a minimum.
 
     Example:
         >>> import tinyjax.numpy as jnp, tinyjax.scipy.optimize as optimize
@@ -329,7 +331,8 @@ def leastsq(
         Array([2.], dtype=float32)
     """
     result = least_squares(func, x0, method="lm", args=args, ftol=ftol, xtol=xtol, gtol=gtol)
-    return jnp.where(result.success, result.x, jnp.nan), result.status
+    of_minpack = jnp.array([5, 4, 1, 2, 3, 0])[result.status]
+    return jnp.where(result.success, result.x, jnp.nan), of_minpack
 
 
 @pm.in_double

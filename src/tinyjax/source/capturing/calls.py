@@ -11,6 +11,7 @@ import copy
 import dis
 import functools
 import importlib
+import inspect
 import itertools
 import operator
 import random
@@ -78,14 +79,16 @@ _OF_SEVERAL_FORMS: Final = ("numpy", "scipy")
 counterparts: Final[list[Callable[[Any, Sequence[Any], Any], Any]]] = []
 
 
+#: What makes SciPy's own object, by the identity of one that a counterpart has made.
+sources: Final[dict[int, Callable[[], Any]]] = {}
 #: Values that nothing traced can be reached from.
 ATOMS: Final = {float, int, bool, str, type(None), complex, np.float64, np.int64, np.bool_}
 
 
 #: Classes in C whose methods are watched though they are called with nothing.
 _WITH_STATE: Final = (random.Random, caches.CACHED)
-#: The function of no array that has a handler all the same.
-_GET_FRAME: Final = sys._getframe
+#: Functions of no array that have a handler all the same.
+_OF_ATOMS: Final = frozenset({sys._getframe, compile})
 
 
 def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -93,7 +96,7 @@ def call(g: Any, /, *args: Any, **kwargs: Any) -> Any:
     kind: Any = type(g)
     is_of_atoms = kind is BuiltinFunctionType and not kwargs and ATOMS.issuperset(map(type, args))
     has_state = is_of_atoms and not args and isinstance(g.__self__, _WITH_STATE)
-    if is_of_atoms and not has_state and g is not _GET_FRAME:
+    if is_of_atoms and not has_state and g not in _OF_ATOMS:
         result = g(*args)
         is_held = type(result) is not np.ndarray or sys.getrefcount(result) > 2
         return result if is_held else follow(result)
@@ -615,7 +618,7 @@ def _call_other(g: Any, kind: type, args: Any, kwargs: Any) -> Any:
     if kind is functools.partial:
         return call(g.func, *g.args, *args, **{**g.keywords, **kwargs})
     if kind is caches.CACHED:
-        if may_reach_captured((args, kwargs)):
+        if may_reach_captured((args, kwargs), _MOST_OF_KEYS):
             return caches.call(call, g, args, kwargs)
         result = g(*args, **kwargs)
         if ndarrays.holds_captured(result):
@@ -805,13 +808,24 @@ def captured_function(x: Any) -> Any:
 class FunctionOfTraced:
     """A function of the program for tinyjax's functions to call, of traced values.
 
-    It is an object, whose environment nobody looks into: values under capture are no data.
+    It is an object, of whose environment only what is traced is seen: values under capture are no
+    data.
     """
 
     __slots__ = ("__weakref__", "fun")
 
     def __init__(self, fun: Any) -> None:
         self.fun = fun
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.fun)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "__dict__":
+            raise AttributeError(name)
+        values = [x._captured_value for x in _captured_in(self.fun)]
+        return {"traced": [x for x in values if ndarrays.is_traced(ndarrays.wrap(x))]}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         wrapped = ndarrays.mapped(ndarrays.wrap, kwargs)
@@ -850,6 +864,8 @@ def native(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     held = _references(passed_views)
     if not isinstance(result, _NOT_READ):
         runs.check_no_text(*given)
+    elif type(result) is int:  # which was read, if it is what a text says
+        runs.check_no_text(str(result))
     if any(memories.is_view_of(part, view) for part in _parts(result) for _, view in passed_views):
         return array_functions.followed(result, given)
     for (memory, _), before, after in zip(passed_views, counts, held, strict=True):
@@ -1003,6 +1019,8 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
     package = runtime.module_of_class(cls).partition(".")[0]
+    if package == "tinyjax" and any(map(callable, args)):
+        return array_functions.with_values(cls, args, kwargs)
     if package == "scipy":
         result = counterparts[0](cls, args, kwargs)
         if result is not NotImplemented:
@@ -1122,19 +1140,36 @@ def reaches_captured(x: Any) -> bool:
     return ndarrays.holds_captured(x)
 
 
-def may_reach_captured(x: Any) -> bool:
-    """Return whether a value under capture may be reached by way of objects, too."""
+def may_reach_captured(x: Any, most: int | None = None) -> bool:
+    """Return whether a value under capture may be reached by way of objects, too.
+
+    Of more values than ``most`` it is not known what they reach.
+    """
+    most = most or _MOST_REACHED
+    for count, value in enumerate(_reachable(x)):
+        if issubclass(type(value), Captured) or count == most:
+            return True
+    return False
+
+
+def _captured_in(x: Any) -> list[Any]:
+    """Return the values under capture that can be reached in few steps."""
+    reachable = itertools.islice(_reachable(x), _MOST_REACHED)
+    return [value for value in reachable if issubclass(type(value), Captured)]
+
+
+def _reachable(x: Any) -> Iterator[Any]:
+    """Yield a value and what can be reached from it, without data that reaches nothing."""
     remaining: list[Any] = [x]
     seen: dict[int, Any] = {}
-    while remaining and len(seen) < _MOST_REACHED:
+    while remaining:
         value = remaining.pop()
         kind = type(value)
-        if issubclass(kind, Captured):
-            return True
         if kind not in _UNREACHED and id(value) not in seen:
             seen[id(value)] = value
-            remaining += _reached(value, kind)
-    return bool(remaining)
+            yield value
+            if not issubclass(kind, Captured):
+                remaining += _reached(value, kind)
 
 
 def _reached(value: Any, kind: type) -> Sequence[Any]:
@@ -1143,6 +1178,8 @@ def _reached(value: Any, kind: type) -> Sequence[Any]:
         return (value.func, *value.args, *value.keywords.values())
     if kind is MethodType:
         return value.__self__, value.__func__
+    if kind is FunctionOfTraced:
+        return (value.fun,)
     if kind is FunctionType:
         named = value.__kwdefaults__ or {}
         return (*_cells(value), *(value.__defaults__ or ()), *named.values())
@@ -1153,8 +1190,9 @@ def _reached(value: Any, kind: type) -> Sequence[Any]:
     return objects_of(value) if kind is np.ndarray else _attributes(value)
 
 
-#: Of more values it is not known what they reach.
+#: Of more values it is not known what they reach, and of what caches have as keys.
 _MOST_REACHED: Final = 1000
+_MOST_OF_KEYS: Final = 100_000
 
 
 def _cells(fun: FunctionType) -> tuple[Any, ...]:
@@ -1175,6 +1213,11 @@ def source_text(text: Any) -> Any:
     """Return what ``eval`` or ``exec`` is called with, if it has no traced number."""
     runs.check_no_text(text)
     return text
+
+
+@around(compile)
+def _compile(_: Any, before: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
+    return before(source_text(source), *args, **kwargs)
 
 
 # Attributes and items
@@ -1213,6 +1256,17 @@ def attribute(owner: Any, name: str) -> Any:
     return _reader(kind, name)(owner, name)
 
 
+def _attribute_of_counterpart(owner: Any, name: str) -> Any:
+    """Return an attribute of an object that a counterpart made, or else of SciPy's own."""
+    try:
+        return ndarrays.wrap(getattr(owner, name))
+    except AttributeError:
+        source = sources.get(id(owner))
+        if source is None:
+            raise
+    return attribute(source(), name)
+
+
 @functools.cache
 def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
     """Return what reads an attribute of objects of a class, which code of the program may give."""
@@ -1222,6 +1276,8 @@ def _reader(kind: Any, name: str) -> Callable[[Any, str], Any]:
         return ndarrays.attribute_of_data
     if kind in PLAIN or kind is type:
         return getattr
+    if runtime.module_of_class(kind).startswith("tinyjax.scipy"):
+        return _attribute_of_counterpart
     if kind is super:
         return _attribute_of_super
     own, fallback = kind.__getattribute__, getattr(kind, "__getattr__", None)

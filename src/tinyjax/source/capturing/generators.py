@@ -93,7 +93,7 @@ _FAMILIES: Final[dict[str, dict[str, float]]] = {
 }
 
 
-def _drawn(method: Any, owner: _Generator, *args: Any, **kwargs: Any) -> Any:
+def _drawn(method: Any, owner: _Generator, /, *args: Any, **kwargs: Any) -> Any:
     """Return numbers of a family that a location and a scale describe."""
     if not ndarrays.are_traced(args, kwargs):
         return native(method, (owner, *args), kwargs)
@@ -116,8 +116,19 @@ def _drawn(method: Any, owner: _Generator, *args: Any, **kwargs: Any) -> Any:
     return ndarrays.number(result) if size is None else result
 
 
+def _multivariate_normal(
+    method: Any, owner: _Generator, /, mean: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Return numbers that are moved by their mean; those about zero have no derivative."""
+    if not is_traced(mean):
+        return native(method, (owner, mean, *args), kwargs)
+    return native(method, (owner, np.zeros(np.shape(mean)), *args), kwargs) + ndarrays.to_array(
+        mean
+    )
+
+
 for _class in (np.random.Generator, np.random.RandomState):
-    for _handler in (_shuffle, _permutation, _permuted, _choice):
+    for _handler in (_shuffle, _permutation, _permuted, _choice, _multivariate_normal):
         _draw = getattr(_class, _handler.__name__[1:], None)
         if _draw is not None:
             HANDLERS[_draw] = functools.partial(_handler, _draw)
@@ -134,7 +145,7 @@ def _is_certain(method: Any, args: Any, kwargs: Any) -> bool:
     return type(scale) in (int, float, np.float64) and scale == 0
 
 
-def _checked(method: Any, handler: Any, *args: Any, **kwargs: Any) -> Any:
+def _checked(method: Any, handler: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Refuse to draw numbers that a compiled program would repeat."""
     if not _is_certain(method, args[1:], kwargs):
         runs.check_draw(method, args)

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -26,10 +26,12 @@ from tinyjax.source.capturing import (
     numexpr,
     overwriting,
     raising,
+    results,
     rewriting,
     runs,
     sparse,
 )
+from tinyjax.source.capturing.options import IN_FULL, for_counterpart, in_full
 
 _HOMES: Final = (
     *("special", "linalg", "stats", "integrate", "interpolate", "optimize", "signal", "ndimage"),
@@ -279,6 +281,10 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         The result; NotImplemented where there is no counterpart, nothing is traced, or the values
         differ.
     """
+    if any(g is cls for cls in results.made_by_source):
+        return NotImplemented
+    if kwargs and type(g) is FunctionType:  # what is solved stands first, and then its data
+        args, kwargs = array_functions.by_place(g, args, kwargs, 2)
     given = (*args, *kwargs.values())
     if not ndarrays.are_traced(args, kwargs) and not any(map(_reaches_captured, given)):
         if not any(callable(x) and calls.may_reach_captured(x) for x in given):
@@ -300,11 +306,18 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     ours = _of_distribution(g) if type(g) is MethodType else _counterpart(g)
     if ours is None:
         return NotImplemented
+    return _by_counterpart(g, ours, args, kwargs)
+
+
+def _by_counterpart(g: Any, ours: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Apply the counterpart of a function; NotImplemented where it does not give the value."""
+    module, call = _module(g), (args, kwargs)
     if getattr(g, "__name__", "") in _OF_VECTORS and len(args) > 1:
         args = (args[0], calls.call(np.atleast_1d, args[1]), *args[2:])
     overwritten = overwriting.overwritten(g, args, kwargs)
     arguments = args, kwargs
-    args, kwargs = _without_neutral(g, args, kwargs)
+    args, kwargs = for_counterpart(g, args, kwargs)
+    is_full = getattr(g, "__name__", "") in IN_FULL and kwargs.pop("full_output", False)
     run = runs.current.get()
     refused = len(run.refusals) if run is not None else 0
     try:
@@ -314,7 +327,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             raise
         if run is not None:
             del run.refusals[refused:]
-        return _by_decisions(f"{module}.{_name(g)}", error, args, kwargs)
+        result = _by_decisions(f"{module}.{_name(g)}", error, args, kwargs)
+        is_full = is_full and result is not NotImplemented
+        return in_full(g.__name__, result, args, kwargs) if is_full else result
     if not any(callable(x) for x in args):
         raising.check_finite(g, *arguments, result)
     elif not _converged(result):
@@ -325,7 +340,9 @@ def counterpart_of(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return NotImplemented
         _verified.add(key)
     overwriting.undefine(overwritten)
-    return ndarrays.wrap(result)
+    if is_full:
+        return ndarrays.wrap(in_full(g.__name__, result, args, kwargs))
+    return results.completed(g, *call, ndarrays.wrap(result))
 
 
 def _by_decisions(name: str, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -344,19 +361,6 @@ def _by_decisions(name: str, error: Exception, args: Sequence[Any], kwargs: dict
     if result is NotImplemented:
         raise runs.note_refusal(error) from None
     return result
-
-
-#: Options that change no value where the counterpart has one.
-_NEUTRAL: Final = ("allow_singular", "check_finite", "overwrite_a", "overwrite_b")
-
-
-def _without_neutral(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Return arguments without options that change no value."""
-    names = [*getattr(getattr(g, "__code__", None), "co_varnames", ())]
-    names = names[1:] if type(g) is MethodType else names
-    kept = [x for name, x in zip(names, args, strict=False) if name not in _NEUTRAL]
-    named = {name: x for name, x in kwargs.items() if name not in _NEUTRAL}
-    return (*kept, *args[len(names) :]) if names else args, named
 
 
 def _of_data(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -398,6 +402,8 @@ def _agrees(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) ->
 
 def _converged(result: Any) -> bool:
     """Return whether no number is NaN, which solvers return where they do not converge."""
+    if hasattr(result, "t_events"):  # which end with NaN
+        result = result._replace(t_events=None, y_events=None)
     known = [np.asarray(ndarrays.known_data(x, runs.example)) for x in tree.leaves(result)]
     return not any(np.isnan(x).any() for x in known if x.dtype.kind in "fc")
 

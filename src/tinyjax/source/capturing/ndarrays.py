@@ -865,6 +865,10 @@ def decided(x: Any, purpose: str = "a decision") -> Any:
     return runs.decide(value_of(x), purpose) if is_traced(x) else plain(x)
 
 
+class LiteralNumber(float):
+    """A number that is written in the program, and no key of a cache."""
+
+
 def check_no_key(x: Any, y: Any) -> None:
     """Check that a traced value does not equal data that the program holds, as keys of caches do.
 
@@ -873,7 +877,7 @@ def check_no_key(x: Any, y: Any) -> None:
     Raises:
         CaptureError: it does.
     """
-    if _may_vary(x) is not _may_vary(y) and {type(x), type(y)}.isdisjoint(_NO_KEYS):
+    if {type(x), type(y)}.isdisjoint(_NO_KEYS) and _may_vary(x) is not _may_vary(y):
         data, kept = known_data(x, runs.example), known_data(y, runs.example)
         if data is not UNKNOWN is not kept and _is_same_key(data, kept):
             what = "whether a value equals one that the program holds, as keys of caches do,"
@@ -884,12 +888,15 @@ def _may_vary(x: Any) -> bool:
     return is_traced(x) and any_holds(x, lambda item: runs.may_vary(unwrap(item)))
 
 
-#: Classes of what is no float, and holds none.
-_NO_KEYS: Final = {str, bytes, dict, type(None), object}
+#: Classes of what is no float, holds none, or is no key.
+_NO_KEYS: Final = {str, bytes, dict, type(None), object, LiteralNumber}
 
 
 def _is_same_key(x: Any, y: Any) -> bool:
-    """Return whether floats, arrays of them whatever their shapes, or sequences are equal."""
+    """Return whether floats, arrays of them whatever their shapes, or sequences are equal.
+
+    Infinities and NaN alone are no key.
+    """
     are_sequences = {type(x) in CONTAINERS, type(y) in CONTAINERS}
     try:
         if are_sequences == {True}:
@@ -900,7 +907,7 @@ def _is_same_key(x: Any, y: Any) -> bool:
     are_inexact = {a.dtype.kind, b.dtype.kind} <= {"f", "c"}
     if are_sequences == {False}:
         a, b = a.ravel(), b.ravel()
-    return are_inexact and a.size > 0 and np.array_equal(a, b)
+    return are_inexact and bool(np.isfinite(a).any()) and np.array_equal(a, b)
 
 
 #: What stands for data that is not known.

@@ -395,4 +395,6 @@ _DISPATCHERS: Final[tuple[Callable[..., Any], ...]] = (
     *(calls.source_text, expression, enter, truth, slice, stores.note),
 )
 rewriting.DISPATCHERS.update({function.__name__: function for function in _DISPATCHERS})
-rewriting.DISPATCHERS.update(place=calls.Place, handling=runs.Handling)
+rewriting.DISPATCHERS.update(
+    place=calls.Place, handling=runs.Handling, literal=ndarrays.LiteralNumber
+)

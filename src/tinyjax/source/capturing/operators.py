@@ -124,6 +124,8 @@ def _without_bool(x: Any, kinds: set[type]) -> Any:
 
 def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
     x, y = of_python(x), of_python(y)
+    if type(y) is ndarrays.LiteralNumber and type(x) in ndarrays.NUMBERS:
+        return of_numbers(ufunc, x, float(y))
     for items, count in ((x, y), (y, x)) if ufunc is np.multiply else ():
         if type(items) in _REPEATED and ndarrays.isinstance_of(count, ndarrays.CapturedScalar):
             return items * operator.index(count)

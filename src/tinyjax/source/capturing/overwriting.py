@@ -51,6 +51,8 @@ class OverwrittenMemory(memories.Memory):
     __slots__ = ()
 
     is_traced: Any = True
+    shape: Any = property(lambda self: tuple(self.layout.shape))
+    dtype: Any = property(lambda self: self.layout.dtype)
 
     def write(self, value: Array) -> None:
         """Define what is in the memory."""

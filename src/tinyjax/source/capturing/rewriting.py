@@ -37,7 +37,7 @@ AS_THEY_ARE: Final = {
     *("numpy", "tinyjax", "jax", "jaxlib", "pandas", "matplotlib", "numba", "llvmlite"),
     *(
         sys.stdlib_module_names
-        - {"contextlib", "statistics", "functools", "numbers", "dataclasses"}
+        - {"contextlib", "statistics", "functools", "numbers", "dataclasses", "random"}
     ),
 }
 #: Functions of NumPy's that call functions of the user's, in Python.
@@ -258,6 +258,13 @@ def _constant(const: Any) -> Any:
     return const
 
 
+def _with_literal(node: ast.expr) -> ast.expr:
+    """Return an operand of a chain of comparisons, where a literal is told from a key."""
+    if not isinstance(node, ast.Constant) or type(node.value) is not float:
+        return node
+    return ast.copy_location(ast.Constant(f"{_MARK}literal {node.value!r}"), node)
+
+
 #: Names of Python's operators, as those of their methods are.
 OPERATORS: Final[dict[Any, str]] = {
     node: function.__name__.strip("_") for node, function in syntax.BINARY.items()
@@ -331,6 +338,8 @@ class _Dispatching(ast.NodeTransformer):
         is_literal = any(map(self._is_literal, (node.left, *node.comparators)))
         items = getattr(node.comparators[0], "elts", (node,))
         has_literals = self._is_literal(node.left) or all(map(self._is_literal, items))
+        if len(node.ops) > 1:
+            node.comparators = [*map(_with_literal, node.comparators)]
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             operands = [node.left, node.comparators[0], ast.Constant(has_literals)]

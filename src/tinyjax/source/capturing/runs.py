@@ -177,7 +177,7 @@ def check_no_texts() -> None:
         raise refusal("a number read from text")
 
 
-#: Texts that are shorter are found where they are the whole, since others may have them by chance.
+#: Texts that are shorter are found where no digits stand beside them, which others have by chance.
 _SHORTEST_PART: Final = 4
 
 
@@ -199,9 +199,10 @@ def _has_text(value: object, texts: dict[str, set[str]]) -> bool:
         value = value.ravel().tolist()
     if isinstance(value, str):
         beginnings = {value[i : i + _SHORTEST_PART] for i in range(len(value) - _SHORTEST_PART + 1)}
-        return value in texts.get(value, ()) or any(
-            text in value for beginning in beginnings for text in texts.get(beginning, ())
-        )
+        short = "|".join([re.escape(text) for text in texts if len(text) < _SHORTEST_PART])
+        if short and re.search(rf"(?<![\d.])({short})(?![\d.])", value):
+            return True
+        return any(text in value for beginning in beginnings for text in texts.get(beginning, ()))
     return isinstance(value, (list, tuple)) and any(_has_text(item, texts) for item in value)
 
 

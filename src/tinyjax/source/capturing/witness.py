@@ -93,8 +93,7 @@ class WitnessTrace(Trace):
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         if call.closes_over_tracer:
-            with use_trace(self):
-                return call.fun(*args)
+            return call.record(self, args)
         outs = self.parent.process_custom_call(call, self._staged(args))
         with use_trace(self.evaluation):
             data = call.fun(*self._data(args))
