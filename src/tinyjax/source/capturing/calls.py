@@ -1018,9 +1018,10 @@ def construct(cls: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         method = getattr(meta, CALL, None)
         if type(method) is FunctionType:
             return call(method, cls, *args, **kwargs)
-    package = runtime.module_of_class(cls).partition(".")[0]
-    if package == "tinyjax" and any(map(callable, args)):
+    module = runtime.module_of_class(cls)
+    if module.startswith("tinyjax.custom_derivatives"):  # a function that is given rules
         return array_functions.with_values(cls, args, kwargs)
+    package = module.partition(".")[0]
     if package == "scipy":
         result = counterparts[0](cls, args, kwargs)
         if result is not NotImplemented:
