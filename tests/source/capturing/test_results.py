@@ -122,3 +122,37 @@ def test_what_no_counterpart_knows_is_refused(text: str, tmp_path: Path) -> None
     f: Any = module_of(MODULE.format("r = " + text), tmp_path / "program.py").f
     with pytest.raises(CaptureError, match="in what full_output gives"):
         tinyjax.grad(source.capture(f))(POINT)
+
+
+#: What changes between a call and reading what its counterpart does not know.
+CHANGED: Final = (
+    """s = [integrate.solve_ivp(lambda t, y: -k * y, (0, 1), [1.0]) for k in (n, m)]
+    r = [np.trapezoid(each.y[0], each.t) for each in s]""",
+    """k = [n]
+    s = optimize.minimize(lambda v: np.sum((v - k[0]) ** 2), np.zeros(1))
+    k[0] = m
+    r = s.x * s.nfev""",
+)
+COPIED: Final = (
+    """y = x * 1
+    s = interpolate.interp1d(ENDS, y)
+    y[:] = 0
+    r = s.y**2""",
+    """y = x * 1
+    s = integrate.solve_ivp(lambda t, y: -n * y, (0, 1), y)
+    y[:] = 0
+    r = np.trapezoid(s.y[0], s.t)""",
+)
+
+
+@pytest.mark.parametrize("text", CHANGED)
+def test_functions_that_have_changed_since_are_refused(text: str, tmp_path: Path) -> None:
+    f: Any = module_of(MODULE.format(text), tmp_path / "program.py").f
+    for fun in (source.capture(f), tinyjax.jit(source.capture(f))):
+        with pytest.raises(CaptureError, match="Read it right behind the call"):
+            tinyjax.grad(fun)(POINT)
+
+
+@pytest.mark.parametrize("text", COPIED)
+def test_arguments_may_change_after_the_call(text: str, tmp_path: Path) -> None:
+    test_each_is_as_in_scipy(text, tmp_path)
