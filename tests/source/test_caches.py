@@ -12,6 +12,7 @@ IMPORTS: Final = """
 import abc, functools, itertools, random
 from types import SimpleNamespace
 import numpy as np
+from scipy.linalg.lapack import dgetrf
 """
 #: What a function reads, how it is made, and how it is changed.
 STATES: Final = """
@@ -26,6 +27,8 @@ object      | s = SimpleNamespace(a=1.5)             | s.a            | s.a = x[
 class       | s = type("S", (), {"a": 1.5})          | s.a            | s.a = 2.5
 abstract    | s = abc.ABCMeta("S", (), {"a": 1.5})   | s.a            | s.a = 2.5
 inner       | t = [1.5]; s = lambda: t[0]            | s()            | t[0] = 2.5
+ufunc       | t = [1.5]; s = np.frompyfunc(lambda v: v * t[0], 1, 1) | s(2.0) | t[0] = 2.5
+lapack      | t = [1.5]; s = lambda: dgetrf([t])[0][0, 0] | s() | t[0] = 2.5
 default     | s = lambda t=[1.5]: t[0]               | s()            | s.__defaults__[0][0] = 2.5
 attribute   | s = lambda: s.a; s.a = 1.5             | s.a            | s.a = 2.5
 module      | pass                                   | STATE[0]       | STATE[0] += 1.0

@@ -8,6 +8,7 @@ states of these are compared, written as bytes.
 from __future__ import annotations
 
 import functools
+import gc
 import io
 import operator
 import pickle
@@ -105,6 +106,10 @@ class _StateWriter(pickle.Pickler):
             memory = x._captured_memory.root
             return id(x), memory.version, None if memory.is_traced else x._captured_view
         if ndarrays.is_captured(x) or isinstance(x, Tracer):
+            return id(x)
+        if isinstance(x, np.ufunc):
+            return id(x), gc.get_referents(x)  # the function of Python's that frompyfunc was given
+        if type(x).__name__ == "fortran":
             return id(x)
         if isinstance(x, CellType):
             return (x.cell_contents,)
