@@ -49,9 +49,17 @@ def for_counterpart(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """
     defaults = _parameters(g)
     named = dict(zip(defaults, args, strict=False)) | kwargs
-    if (getattr(g, "__module__", "") or "").startswith("scipy.optimize"):
+    module = getattr(g, "__module__", None) or ""
+    neutral = _NEUTRAL
+    if module.startswith("scipy.optimize"):
         named = _problem(named)
-    options = {name: x for name, x in named.items() if not _is_neutral(name, x, defaults)}
+    if module.startswith(("scipy.optimize", "scipy.integrate")):
+        neutral |= {name for name in _OF_SEARCH if named.get(name) is not True}
+    options = {
+        name: x
+        for name, x in named.items()
+        if name not in neutral and not _is_default(x, defaults.get(name, inspect.Parameter.empty))
+    }
     by_place: list[Any] = []
     for name in [*defaults][: len(args)]:
         if name not in options:
@@ -60,11 +68,8 @@ def for_counterpart(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return (*by_place, *args[len(defaults) :]), options
 
 
-def _is_neutral(name: str, x: Any, defaults: dict[str, Any]) -> bool:
-    """Return whether a function of SciPy's gives the same without an argument."""
-    default = defaults.get(name, inspect.Parameter.empty)
-    is_default = type(x) is type(default) and type(x) in _OF_DATA and x == default
-    return is_default or name in _NEUTRAL or (name in _OF_SEARCH and x is not True)
+def _is_default(x: Any, default: Any) -> bool:
+    return type(x) is type(default) and type(x) in _OF_DATA and x == default
 
 
 def _problem(named: dict[str, Any]) -> dict[str, Any]:
