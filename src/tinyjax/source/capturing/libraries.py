@@ -339,10 +339,11 @@ def _by_counterpart(g: Any, ours: Any, args: Sequence[Any], kwargs: dict[str, An
         if not _agrees(g, args, kwargs, result):
             return NotImplemented
         _verified.add(key)
-    overwriting.undefine(overwritten)
     if is_full:
         return ndarrays.wrap(in_full(g.__name__, result, args, kwargs))
-    return results.completed(g, *call, ndarrays.wrap(result))
+    result = results.completed(g, *call, ndarrays.wrap(result))
+    overwriting.undefine(overwritten)
+    return result
 
 
 def _by_decisions(name: str, error: Exception, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -39,7 +39,7 @@ def completed(g: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) 
         kwargs: its arguments by name.
         result: what its counterpart returned, as the program sees it.
     """
-    if not runtime.module_of_class(type(result)).startswith("tinyjax."):
+    if not runtime.module_of_class(type(result)).startswith("tinyjax.scipy"):
         return result
     args, kwargs = ndarrays.mapped(_copied, tuple(args)), ndarrays.mapped(_copied, kwargs)
     fields: dict[str, Any] = getattr(result, "_asdict", dict)()
