@@ -10,7 +10,7 @@ import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any, Final
 
@@ -225,7 +225,7 @@ def apply_to_traced(func: Any, args: Sequence[Any], kwargs: Any) -> Any:
         return result
     args, kwargs = by_place(func, args, kwargs, 1)
     if len(args) > (position := position_of_out(func)):
-        names = _parameters(func)[position:]
+        names = [*parameters_by_name(func)][position:]
         if {*names[: len(args) - position]} & {*kwargs} or len(args) - position > len(names):
             func(*args, **kwargs)  # which raises
         kwargs.update(zip(names, args[position:], strict=False))
@@ -326,12 +326,12 @@ def _apply_otherwise(func: Any, args: Any, kwargs: Any, error: Exception) -> Any
 
 
 @functools.cache
-def _parameters(func: Any) -> list[str]:
-    """Return the names of the arguments of a function, which are first those without a name."""
+def parameters_by_name(func: Any) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a function, of which those that may have no name are first."""
     try:
-        return [*inspect.signature(func).parameters]
-    except ValueError:  # it is in C, and has none
-        return []
+        return inspect.signature(func).parameters
+    except (TypeError, ValueError):  # it is in C, and has none
+        return {}
 
 
 def by_place(
@@ -339,7 +339,7 @@ def by_place(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call, of which so many go by place that may go by name."""
     ordered, named = [*args], dict(kwargs)
-    for name in _parameters(func)[len(args) : count] if kwargs else ():
+    for name in [*parameters_by_name(func)][len(args) : count] if kwargs else ():
         if name not in named:
             break
         ordered.append(named.pop(name))

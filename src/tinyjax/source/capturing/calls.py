@@ -36,6 +36,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values import Array
 from tinyjax.errors import DivergenceError, TinyjaxError, UndecidedError
 from tinyjax.source import facts
@@ -824,8 +825,9 @@ class FunctionOfTraced:
     def __getattr__(self, name: str) -> Any:
         if name != "__dict__":
             raise AttributeError(name)
-        values = [x._captured_value for x in _captured_in(self.fun)]
-        return {"traced": [x for x in values if ndarrays.is_traced(ndarrays.wrap(x))]}
+        reachable = itertools.islice(_reachable(self.fun), _MOST_REACHED)
+        values = [x._captured_value for x in reachable if issubclass(type(x), Captured)]
+        return {"traced": [x for x in values if isinstance(x, Tracer)]}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         wrapped = ndarrays.mapped(ndarrays.wrap, kwargs)
@@ -1141,22 +1143,20 @@ def reaches_captured(x: Any) -> bool:
     return ndarrays.holds_captured(x)
 
 
-def may_reach_captured(x: Any, most: int | None = None) -> bool:
+#: Of more values it is not known what they reach, and of what caches have as keys.
+_MOST_REACHED: Final = 1000
+_MOST_OF_KEYS: Final = 100_000
+
+
+def may_reach_captured(x: Any, most: int = _MOST_REACHED) -> bool:
     """Return whether a value under capture may be reached by way of objects, too.
 
     Of more values than ``most`` it is not known what they reach.
     """
-    most = most or _MOST_REACHED
     for count, value in enumerate(_reachable(x)):
         if issubclass(type(value), Captured) or count == most:
             return True
     return False
-
-
-def _captured_in(x: Any) -> list[Any]:
-    """Return the values under capture that can be reached in few steps."""
-    reachable = itertools.islice(_reachable(x), _MOST_REACHED)
-    return [value for value in reachable if issubclass(type(value), Captured)]
 
 
 def _reachable(x: Any) -> Iterator[Any]:
@@ -1189,11 +1189,6 @@ def _reached(value: Any, kind: type) -> Sequence[Any]:
     if issubclass(kind, (list, tuple, set, frozenset, deque)):
         return [*value, *_attributes(value)]
     return objects_of(value) if kind is np.ndarray else _attributes(value)
-
-
-#: Of more values it is not known what they reach, and of what caches have as keys.
-_MOST_REACHED: Final = 1000
-_MOST_OF_KEYS: Final = 100_000
 
 
 def _cells(fun: FunctionType) -> tuple[Any, ...]:

@@ -907,7 +907,7 @@ def _is_same_key(x: Any, y: Any) -> bool:
     are_inexact = {a.dtype.kind, b.dtype.kind} <= {"f", "c"}
     if are_sequences == {False}:
         a, b = a.ravel(), b.ravel()
-    return are_inexact and bool(np.isfinite(a).any()) and np.array_equal(a, b)
+    return are_inexact and np.array_equal(a, b) and bool(np.isfinite(a).any())
 
 
 #: What stands for data that is not known.

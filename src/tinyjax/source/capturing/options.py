@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 from tinyjax import numpy as jnp
 from tinyjax.core.api import jacfwd
 from tinyjax.source.capturing import ndarrays, runs
+from tinyjax.source.capturing.array_functions import parameters_by_name
 from tinyjax.source.capturing.calls import call
 
 #: Options that change no value where the counterpart has one.
@@ -29,16 +30,6 @@ _OF_SEARCH: Final = frozenset(
 _OF_DATA: Final = (bool, int, float, str, type(None))
 
 
-@functools.cache
-def _parameters(g: Any) -> dict[str, Any]:
-    """Return what parameters that a function takes by place are by default; none if it is in C."""
-    try:
-        parameters = inspect.signature(g).parameters.values()
-    except (TypeError, ValueError):
-        return {}
-    return {x.name: x.default for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD}
-
-
 def for_counterpart(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Return the arguments of a function as its counterpart takes them.
 
@@ -47,7 +38,8 @@ def for_counterpart(g: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         args: arguments by place. Those that stand behind one that is left out get their names.
         kwargs: arguments by name.
     """
-    defaults = _parameters(g)
+    parameters = parameters_by_name(g).values()
+    defaults = {x.name: x.default for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD}
     named = dict(zip(defaults, args, strict=False)) | kwargs
     module = getattr(g, "__module__", None) or ""
     neutral = _NEUTRAL
@@ -121,7 +113,8 @@ def in_full(name: str, result: Any, args: Sequence[Any], kwargs: dict[str, Any])
     if name == "curve_fit":
         return (*result, _Report(), _CONVERGED, 1)
     x = result if name == "fsolve" else result[0]
-    fun = functools.partial(_values, args[0], dict(zip(("args",), args[2:], strict=False)) | kwargs)
+    (further,) = args[2:3] or (kwargs.get("args", ()),)
+    fun = functools.partial(_values, args[0], further)
     report = _Report(fvec=ndarrays.wrap(fun(x)))
     if name == "fsolve":
         return x, report, 1, _CONVERGED
@@ -134,6 +127,6 @@ _CONVERGED: Final = "The solution converged."
 IN_FULL: Final = frozenset({"curve_fit", "fsolve", "leastsq", "odeint", "quad"})
 
 
-def _values(fun: Callable[..., Any], named: dict[str, Any], x: Any) -> Any:
+def _values(fun: Callable[..., Any], further: tuple[Any, ...], x: Any) -> Any:
     """Return the values at a solution of the function that was solved."""
-    return ndarrays.functions[0](fun)(x, *ndarrays.unwrap(named.get("args", ())))
+    return ndarrays.functions[0](fun)(x, *ndarrays.unwrap(further))

@@ -103,7 +103,7 @@ def _last(x: Any) -> Any:
 
 
 class _More:
-    """Gives a named tuple the attributes of SciPy's, too."""
+    """Gives a result the attributes of SciPy's, too."""
 
     _source: _Source
 
@@ -196,20 +196,15 @@ def _occurred(times: Any, values: Any) -> Any:
     return values[:count]
 
 
-class Interpolation:
+class Interpolation(_More):
     """Evaluates the solution of a solver between its steps."""
 
     def __init__(self, fun: Callable[..., Any], source: _Source) -> None:
         self._fun = fun
-        self._captured_source = source
+        self._source = source
 
     def __call__(self, t: Any) -> Any:
         return calls.call(self._fun, t)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return calls.attribute(self._captured_source(), name)
 
 
 class SolverSteps(ndarrays.CapturedArray):

@@ -258,9 +258,10 @@ def _constant(const: Any) -> Any:
     return const
 
 
-def _with_literal(node: ast.expr) -> ast.expr:
+def _with_literal(op: ast.cmpop, node: ast.expr) -> ast.expr:
     """Return an operand of a chain of comparisons, where a literal is told from a key."""
-    if not isinstance(node, ast.Constant) or type(node.value) is not float:
+    is_equality = COMPARISONS.get(type(op)) in EQUALITIES
+    if not is_equality or not isinstance(node, ast.Constant) or type(node.value) is not float:
         return node
     return ast.copy_location(ast.Constant(f"{_MARK}literal {node.value!r}"), node)
 
@@ -339,7 +340,7 @@ class _Dispatching(ast.NodeTransformer):
         items = getattr(node.comparators[0], "elts", (node,))
         has_literals = self._is_literal(node.left) or all(map(self._is_literal, items))
         if len(node.ops) > 1:
-            node.comparators = [*map(_with_literal, node.comparators)]
+            node.comparators = [*map(_with_literal, node.ops, node.comparators)]
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             operands = [node.left, node.comparators[0], ast.Constant(has_literals)]
